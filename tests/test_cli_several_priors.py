@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from noneg.cli import main
 
 QUESTION = ["prior", "same.csv", "--label", "y", "--setting", "two-sample"]
-REFUSAL = "must differ between positives and unlabeled rows, but it does not."
+REFUSAL = "must differ between positives and unlabeled rows, but all rows have the same one."
 
 
 @pytest.fixture(autouse=True)

@@ -265,7 +265,7 @@ def test_bins_hold_enough_rows():
     ("periods", "reference", "message"),
     [
         ({}, None, "'periods' must not be empty"),
-        ({"a": REFERENCE}, None, "must contain a period in addition to the reference"),
+        ({"a": REFERENCE}, None, "must contain at least one period besides the reference"),
         ({"a": REFERENCE}, PUScores([0.5], [0.5, 0.2], setting="two-sample"), "must have a prior"),
         (
             {"a": PUScores.from_labels([0, 1], [0.2, 0.4])},

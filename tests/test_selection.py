@@ -382,7 +382,7 @@ def test_a_verdict_reports_the_factor_up_to_which_it_holds():
         assert (low > 0.0) == (factor <= found.stands)
     said = str(document(found).verdict[3])
     assert said.endswith(
-        f"by a factor of {found.stands:g}." if found.stands > 1 else "or nearly so."
+        f"by a factor of up to {found.stands:g}." if found.stands > 1 else "or nearly so."
     )
     unsure = evaluate(LogisticGaussian.calibrated().draw(100, 1000, setting="two-sample", seed=0))
     assert unsure.stands is None

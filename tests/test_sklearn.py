@@ -253,7 +253,7 @@ def test_wrong_arguments_are_explained():
         (lambda: scorer("brier", prior=0.3, setting="pu"), "'setting' must specify"),
         (lambda: scorer("brier", prior=0.3, threshold=0.5, **one), "'threshold' is not an option"),
         (lambda: scorer("f_beta", prior=0.3, bta=2, **one), "'bta' is not an option of 'f_beta'"),
-        (lambda: PUStratifiedKFold(1, **one), "'n_splits' must be a whole number of at least 2"),
+        (lambda: PUStratifiedKFold(1, **one), "'n_splits' must be an integer of at least 2"),
         (lambda: PUStratifiedKFold(2, setting="x"), "'setting' must specify"),
         (lambda: PUStratifiedShuffleSplit(2, test_size=1.0, **one), "'test_size' must be"),
         (lambda: next(PUStratifiedKFold(2, **one).split([1, 0, 0], [1, 0, 0])), "at least 2 lab"),

@@ -120,9 +120,9 @@ def check_choice(value: object, name: str, choices: Iterable[object], remedy: st
 
 
 def check_count(value: object, name: str, least: int) -> int:
-    """Return a whole number of at least `least`."""
+    """Return an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-        raise InputError(name, f"must be a whole number of at least {least}", value=value)
+        raise InputError(name, f"must be an integer of at least {least}", value=value)
     return int(value)
 
 

@@ -444,6 +444,11 @@ class Evaluation(Table):
         return is_labeled(self.setting)
 
     @property
+    def largest_prior(self) -> float:
+        """The largest prior that the scores allow under the selection factor."""
+        return self.sums.prior_limit.under(self.selection)
+
+    @property
     def rejected(self) -> bool:
         """Whether the test finds evidence against perfect calibration."""
         return self.test.p_value <= 1.0 - self.level

@@ -504,7 +504,7 @@ def monitor(
     if not looks:
         remedy = "Pass the reference separately, or add a second period."
         raise InputError(
-            "periods", "must contain a period in addition to the reference", remedy=remedy
+            "periods", "must contain at least one period besides the reference", remedy=remedy
         )
     given = _told(start, old, old, level).prior
     base = _look(name, start, _as_given(start, given), watched, threshold, level)

@@ -24,7 +24,7 @@ from noneg.calibration.reliability import reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
 from noneg.losses import guarded_means, loss_gap, loss_third
-from noneg.performance.assumptions import largest_prior, noise_floor
+from noneg.performance.assumptions import PriorLimit, limit_of_prior, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
@@ -107,7 +107,7 @@ class Diagram:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Smooth:
-    """The smooth curve of the diagram; everything except the score is per unit of the prior."""
+    """The smooth curve of the diagram; everything except the score is divided by the prior."""
 
     score: Floats
     frequency: Floats
@@ -151,8 +151,10 @@ class Sums:
     mean_score, mean_deviation : float
         Mean score and its standard deviation.
     effective_positive, effective_marginal : float
-    least_prior, largest_prior : float
-        Smallest and largest prior consistent with the labeled share and the scores.
+    least_prior : float
+        Smallest prior consistent with the labeled share.
+    prior_limit : PriorLimit
+        Limits from which the largest prior consistent with the scores follows.
     z, z_split, t : float
         Normal quantiles for the upper end of the interval and for its split lower end, and
         Student's quantile for the number of positives.
@@ -177,7 +179,7 @@ class Sums:
     effective_positive: float
     effective_marginal: float
     least_prior: float
-    largest_prior: float
+    prior_limit: PriorLimit
     z: float
     z_split: float
     t: float
@@ -243,7 +245,9 @@ def sum_up(
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
         least_prior=scores.least_prior,
-        largest_prior=1.0 if scores.prior_is_estimated else largest_prior(scores, level=level),
+        prior_limit=PriorLimit(1.0, 1.0)
+        if scores.prior_is_estimated
+        else limit_of_prior(scores, level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
         t=t_score(level, scores.effective_positive),

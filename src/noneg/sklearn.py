@@ -267,7 +267,7 @@ class PUStratifiedShuffleSplit:
 
 def _check_splits(n_splits: object, least: int) -> None:
     if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < least:
-        raise InputError("n_splits", f"must be a whole number of at least {least}", value=n_splits)
+        raise InputError("n_splits", f"must be an integer of at least {least}", value=n_splits)
 
 
 def _groups(flags: NDArray[np.bool_], least: int) -> list[NDArray[np.intp]]:

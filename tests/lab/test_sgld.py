@@ -176,7 +176,7 @@ def test_it_is_an_optimizer_that_schedulers_of_torch_accept():
         ({"lr": -1.0}, "'lr' must be a finite number of at least 0"),
         ({"inverse_temperature": 0.0}, "'inverse_temperature' must be above 0"),
         ({"inverse_temperature": math.nan}, "'inverse_temperature' must be above 0"),
-        ({"seed": -1}, "'seed' must be a whole number of at least 0"),
+        ({"seed": -1}, "'seed' must be an integer of at least 0"),
     ],
 )
 def test_bad_options_are_rejected_by_name(options, words):

@@ -320,10 +320,10 @@ def test_invalid_input_is_rejected(monkeypatch):
     with pytest.raises(ValueError, match="'sample_weight' must not be negative"):
         BoostedPU(setting="one-sample", prior=0.4).fit(x, flags, -np.ones(200))
     for name, value, rule in (
-        ("max_iter", 0, "a whole number of at least 1"),
-        ("patience", 0, "a whole number of at least 1"),
-        ("max_leaf_nodes", 1, "a whole number of at least 2"),
-        ("min_samples_leaf", 0.5, "a whole number of at least 1"),
+        ("max_iter", 0, "an integer of at least 1"),
+        ("patience", 0, "an integer of at least 1"),
+        ("max_leaf_nodes", 1, "an integer of at least 2"),
+        ("min_samples_leaf", 0.5, "an integer of at least 1"),
         ("learning_rate", -1, "a number above 0"),
         ("l2_regularization", -1, "a number of at least 0"),
         ("max_features", 2, r"a share in \(0, 1\]"),

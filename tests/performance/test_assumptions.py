@@ -82,3 +82,21 @@ def test_any_data_gets_sentences(sample):
     for check in checks:
         assert check.sentence.endswith(".")
         assert check.to_dict()["verdict"] in ("holds", "doubtful", "contradicted")
+
+
+def test_the_largest_prior_grows_with_the_selection_factor():
+    """Labeled positives favor high scores twofold: random labels would rule out the true prior."""
+    rng = np.random.default_rng(0)
+    prior, n = 0.4, 20_000
+    positive, negative = rng.beta(4, 2, n), rng.beta(1, 6, n)
+    unlabeled = np.where(rng.random(n) < prior, rng.permutation(positive), negative)
+    fresh = rng.beta(4, 2, 4 * n)
+    # Densities relative to all positives are 4/3 above the median and 2/3 below it.
+    kept = fresh[rng.random(fresh.size) < np.where(fresh > np.median(fresh), 1.0, 0.5)]
+    scores = PUScores(kept[:5000], unlabeled, prior=prior, setting="two-sample")
+    limits = [largest_prior(scores.with_selection(factor)) for factor in (1.0, 1.5, 2.0, 10.0)]
+    assert limits == sorted(limits)
+    assert limits[0] < prior < limits[1]
+    assert limits[-1] == 1.0
+    assert check_assumptions(scores)[0].verdict == "contradicted"
+    assert check_assumptions(scores.with_selection(1.5))[0].verdict == "holds"

@@ -171,7 +171,7 @@ class TestFolds:
 
     @pytest.mark.parametrize("folds", [1, 0, 2.0, True, None])
     def test_folds_must_be_a_number(self, folds):
-        with pytest.raises(ValueError, match="'folds' must be a whole number of at least 2"):
+        with pytest.raises(ValueError, match="'folds' must be an integer of at least 2"):
             held_out("platt", draw(WORLD, "two-sample"), folds=folds)
 
     def test_a_population_has_no_folds(self):

@@ -157,7 +157,7 @@ def test_the_verdict_names_what_is_wrong():
     ("low", "value", "high", "words"),
     [
         (0.001, 0.015, 0.03, "These scores are nearly probabilities."),
-        (0.001, 0.03, 0.06, "These scores are somewhat off. Recalibrate them"),
+        (0.001, 0.03, 0.06, "These scores are somewhat off. Do not use them"),
         (0.001, 0.06, 0.09, "Do not read these scores as probabilities."),
         (0.0, 0.01, 0.05, "No sign of miscalibration: an error large enough to change decisions"),
         (0.0, 0.01, 0.06, "Cannot tell"),
@@ -503,8 +503,17 @@ def test_scores_that_no_map_improves_have_no_before_and_after():
     evaluation = evaluate(scores, recalibrate=True)
     assert evaluation.recalibration.chosen == "identity"
     section = next(one for one in document(evaluation).sections if one.name == "recalibration")
-    assert "no map does better than the original scores" in section.sentences[0].text
+    assert "no recalibrated scores are better" in section.sentences[0].text
     assert (section.charts, section.tables, section.code) == ((), (), "")
+
+
+def test_recalibration_is_not_advised_if_no_map_does_better():
+    calibrated = LogisticGaussian.calibrated(0.3).draw(1000, 10_000, setting="two-sample", seed=3)
+    unchanged = evaluate(calibrated, recalibrate=True).recalibration
+    assert unchanged.chosen == "identity"
+    off = evaluate(WORLD.draw(3000, 30_000, setting="two-sample", seed=0), recalibrate=True)
+    assert action(off, "x.csv")[1].startswith("noneg recalibrate x.csv")
+    assert action(replace(off, recalibration=unchanged), "x.csv")[1].startswith("noneg audit plan")
 
 
 def test_commands_repeat_what_is_known():
@@ -526,8 +535,8 @@ def test_changes_that_flip_the_verdict_are_reported():
     low, high = (float(flips(fine)[name]) for name in ("low", "high"))
     assert low < 0.3 < high
     assert "Outside that range, the scores are at least slightly off" in depends(fine)
-    assert "no miscalibration only if" in depends(off)
-    limit = fine.sums.largest_prior
+    assert "consistent with calibrated scores only if" in depends(off)
+    limit = fine.largest_prior
     assert float(flips(fine)["limit"]) <= limit < float(flips(fine)["limit"]) + 0.01
     reaches = evaluate(scores.with_prior(0.3, (0.25, limit + 0.05)))
     assert depends(reaches).startswith(

@@ -180,7 +180,7 @@ def _world(
     from noneg.simulation import LogisticGaussian
 
     if world is not None and (beta0 is not None or beta1 is not None):
-        raise InputError("world", "must not be combined with --beta0 and --beta1.")
+        raise InputError("world", "must not be combined with --beta0 or --beta1.")
     if (beta0 is None) != (beta1 is None):
         name = "beta0" if beta0 is None else "beta1"
         raise InputError(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 _SOURCES = all_of(
-    # Other sources for the prior than a single score.
+    # Sources for the prior other than a single score.
     click.option(
         "--view",
         "views",

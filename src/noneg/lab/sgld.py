@@ -75,7 +75,7 @@ class SGLD(Optimizer):
             remedy = "Pass math.inf for steps without noise."
             raise InputError("inverse_temperature", rule, value=inverse_temperature, remedy=remedy)
         if seed < 0:
-            raise InputError("seed", "must be a whole number of at least 0", value=seed)
+            raise InputError("seed", "must be an integer of at least 0", value=seed)
         super().__init__(
             params,
             {"lr": lr, "inverse_temperature": inverse_temperature, "seed": seed, "steps": 0},

@@ -122,7 +122,7 @@ class Trainer:
         for name in ("steps", "epochs", "batch_size", "checkpoint_every", "patience"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or value < 1):
-                raise InputError(name, "must be a whole number of at least 1", value=value)
+                raise InputError(name, "must be an integer of at least 1", value=value)
         if self.precision not in ("float32", *HALVES):
             rule = "'float32', 'bfloat16' or 'float16'"
             raise InputError("precision", f"must be {rule}", value=self.precision)

@@ -113,7 +113,9 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     is a in the two-sample setting and :math:`\lambda + (1 - \lambda) a` in the one-sample setting,
     where :math:`\lambda` is the labeled share. Every share is replaced by its exact
     (Clopper-Pearson) confidence limit, simultaneous over the thresholds; weighted rows count by
-    their effective number.
+    their effective number. If hidden positives may differ from labeled ones by a selection factor
+    :math:`\Gamma`, their share above a threshold is at least :math:`\mathrm{TPR}(t)/\Gamma`, so
+    the limit of a is multiplied by it.
 
     Examples
     --------
@@ -122,7 +124,12 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     >>> 0.3 <= largest_prior(scores) < 0.4
     True
     """
-    level, (unlabeled, positive) = check_level(level), scores.groups_below(run_ends())
+    return limit_of_prior(scores, check_level(level)).under(scores.selection)
+
+
+def limit_of_prior(scores: PUScores, level: float) -> PriorLimit:
+    """Return the limit of the prior for any selection factor; see `largest_prior`."""
+    unlabeled, positive = scores.groups_below(run_ends())
     reached = positive[:, 0]
     # For each share on an even grid, the last cut with at least that share of positives above it.
     wanted = reached[-1] * (np.arange(CUTS) / CUTS + 1e-12)
@@ -133,10 +140,29 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     return prior_limit(*tails, labeled=labeled, n_marginal=n, level=level)
 
 
+@dataclass(frozen=True)
+class PriorLimit:
+    """The largest prior that fits both distributions.
+
+    Attributes
+    ----------
+    labeled, share : float
+        Upper limits for the labeled share of all rows, and for the share of positives among the
+        unlabeled rows.
+    """
+
+    labeled: float
+    share: float
+
+    def under(self, selection: float) -> float:
+        """Return the limit if hidden positives differ from labeled ones by at most this factor."""
+        return self.labeled + (1.0 - self.labeled) * min(1.0, selection * self.share)
+
+
 def prior_limit(
     positive: Shares, unlabeled: Shares, *, labeled: float, n_marginal: float, level: float
-) -> float:
-    """Return the largest prior that fits both distributions above all cuts; see `largest_prior`.
+) -> PriorLimit:
+    """Return the limit of the prior from the shares above all cuts; see `largest_prior`.
 
     Parameters
     ----------
@@ -156,7 +182,7 @@ def prior_limit(
     most = 0.0
     if labeled:
         most = float(clopper_pearson(np.array(labeled), n_marginal, 2.0 * alpha)[1])
-    return most + (1.0 - most) * share
+    return PriorLimit(most, share)
 
 
 def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float:

@@ -751,7 +751,7 @@ def _bounded_top(
         ends = one + float(moved[0]), one + float(moved[1])
         if law.near is None:
             return ends
-        # Additional rows at high scores move the border of the top up.
+        # Additional rows with high scores raise the cutoff of the top.
         gap = -float(law.slope(found)) * top["slope"] * (found - share) * scale(prior)
         added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
         return widened(one, ends, z_score(level) ** 2 * added)

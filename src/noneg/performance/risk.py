@@ -115,7 +115,7 @@ def risk_interval(
     >>> from noneg.simulation import LogisticGaussian
     >>> scores = LogisticGaussian.calibrated().draw(1000, 5000, setting="two-sample", seed=0)
     >>> print(risk_interval(scores, "brier"))
-    0.1227 [0.1039, 0.1422]
+    0.1227 [0.1039, 0.1423]
     """
     level, form = check_level(level), check_form(form)
     chosen = find_loss(loss, threshold=threshold, cost=cost, clip=clip)

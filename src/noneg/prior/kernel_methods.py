@@ -151,7 +151,8 @@ class Walk:
         apart = _norm(kernel, u - p)
         if apart < ROUNDING:
             raise InputError(
-                "X", "must differ between positives and unlabeled rows, but it does not."
+                "X",
+                "must differ between positives and unlabeled rows, but all are the same.",
             )
         return cls(kernel, u, p, apart, min(n, m), steps)
 

@@ -327,7 +327,8 @@ class ScoreLaws:
     def largest_prior(self, level: float) -> float:
         """Return the largest prior that the scores allow; see `noneg.performance.largest_prior`."""
         n = self.n_positive + self.n_unlabeled
-        return prior_limit(*self.cuts(), labeled=self.labeled, n_marginal=n, level=level)
+        found = prior_limit(*self.cuts(), labeled=self.labeled, n_marginal=n, level=level)
+        return found.under(1.0)
 
     def coarse(self, n_points: int) -> ScoreLaws:
         """Merge neighboring points into at most `n_points` points of nearly equal mass.

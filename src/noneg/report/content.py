@@ -371,8 +371,9 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
 def _unchanged(found: HeldOut) -> Section:
     """Say that no map was chosen; before and after are the same."""
     text = (
-        f"On rows used neither to choose nor to fit a map ({found.folds} folds), no map does "
-        "better than the original scores. Recalibrating on these rows would change nothing."
+        f"On held-out rows ({found.folds} folds), no recalibrated scores are better than the "
+        "original ones, so these rows do not show how to correct them. Recalibrating on them would "
+        "change nothing."
     )
     title = "Can the scores be recalibrated?"
     return Section.of("recalibration", title, text, *found.warnings, still=True)
@@ -412,7 +413,7 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
         f"error is smallest at a prior of {curve.best:.3f}: the prior that fits the scores best, "
         "but not necessarily the correct one."
     )
-    fits = f"Priors up to {at_most(evaluation.sums.largest_prior)} are compatible with the scores."
+    fits = f"Priors up to {at_most(evaluation.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
     rows = ((Number(x, 3), Number(float(curve(x)))) for x in grid)

@@ -260,7 +260,7 @@ class About:
         """Return the model, data and date, if known, for the first screen."""
         source = self.source or {}
         data = source.get("files") or source.get("table") or ""
-        named = (("Model", self.model), ("Data", data), ("Data changed", self.date))
+        named = (("Model", self.model), ("Data", data), ("Last modified", self.date))
         return tuple(pair for pair in named if pair[1])
 
     def rows(self) -> tuple[tuple[str, str], ...]:

@@ -22,7 +22,6 @@ from noneg.report import words
 from noneg.report.auditing import audit_rows
 from noneg.report.charts import specification
 from noneg.report.grouping import group_rows
-from noneg.results import at_most
 from noneg.sentences import templates
 from noneg.verdict import CODES, COMMON, LARGE, SMALL, headline, points
 
@@ -122,7 +121,6 @@ def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
         "budget": words.review_budget(evaluation),
         "counts": words.counts(evaluation),
         "plain_prior": words.plain_prior(evaluation),
-        "largest_text": at_most(evaluation.sums.largest_prior),
         "limits": LIMITS,
         "verdict_codes": CODES,
         "headline": headline(evaluation).to_dict(),
@@ -173,6 +171,7 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
         "bounds": sums.bounds and _some(sums.bounds, counts),
         "curves": {name: vars(one) for name, one in sums.curves.items()},
         "envelope": sums.envelope and vars(sums.envelope),
+        "prior_limit": vars(sums.prior_limit),
     }
 
 
@@ -308,7 +307,7 @@ def now(evaluation: Evaluation) -> Row:
     return {
         "prior": evaluation.prior.value,
         "ece": evaluation.ece.value,
-        "largest_prior": evaluation.sums.largest_prior,
+        "largest_prior": evaluation.largest_prior,
     }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from noneg.recalibration.maps import Identity
 from noneg.results import at_most, fitting
 from noneg.sentences import say
 from noneg.theory import plan
@@ -104,8 +105,12 @@ PLACEHOLDER = "FILE --score COLUMN --label COLUMN --setting {setting}"
 
 
 def actions(evaluation: Evaluation) -> dict[str, str]:
-    """Return the next step for each verdict."""
-    return LABELED_ACTIONS if evaluation.is_labeled else ACTIONS
+    """Return the next step for each verdict; recalibration only if some map does better."""
+    found, after = LABELED_ACTIONS if evaluation.is_labeled else ACTIONS, evaluation.recalibration
+    key = evaluation.verdict.key
+    if after is None or after.chosen != Identity.name or found[key] != "repair":
+        return found
+    return found | {key: "more" if evaluation.is_labeled else "review"}
 
 
 def action(evaluation: Evaluation, rows: str) -> tuple[str, str]:
@@ -169,10 +174,10 @@ def plain_prior(evaluation: Evaluation) -> str:
 def flips(evaluation: Evaluation) -> dict[str, str]:
     """Return the priors at which no miscalibration is detected, and the largest possible prior."""
     sums, found = evaluation.sums, evaluation.consistent
-    limit = {"limit": at_most(sums.largest_prior)}
+    limit = {"limit": at_most(evaluation.largest_prior)}
     if found is None:
         return limit
-    low, high = max(found[0], sums.least_prior), min(found[1], sums.largest_prior)
+    low, high = max(found[0], sums.least_prior), min(found[1], evaluation.largest_prior)
     if low > high:
         return limit
     _, least, most = fitting(low, low, high)
@@ -184,10 +189,10 @@ def depends(evaluation: Evaluation) -> str:
     found, prior, sums = flips(evaluation), evaluation.prior, evaluation.sums
     ends = evaluation.consistent
     parts = []
-    possible = sums.least_prior <= prior.value <= sums.largest_prior
+    possible = sums.least_prior <= prior.value <= evaluation.largest_prior
     if not possible:
         parts.append(say("depends_limit", **found))
-    elif evaluation.prior_kind == "interval" and prior.high > sums.largest_prior:
+    elif evaluation.prior_kind == "interval" and prior.high > evaluation.largest_prior:
         parts.append(say("depends_reaches", **found, least=prior.low, most=prior.high))
     fine = possible and ends is not None and ends[0] <= prior.value <= ends[1]
     key = "never" if "low" not in found else "fine" if fine else "off"
@@ -212,10 +217,12 @@ def verdict_error(error: Estimate, prior: float) -> str:
 
 def verdict_selection(stands: float | None, selection: float) -> str:
     """Return sentences on the selection factors for which the verdict and the intervals hold."""
-    parts = [say("selected_labels", factor=selection)] if selection > 1.0 else []
-    if stands is None:
-        return " ".join(parts or [say("random_labels")])
-    parts.append(say("stands_up_to", factor=stands) if stands > 1.0 else say("stands_not"))
+    if selection > 1.0:
+        parts = [say("selected_labels", factor=selection)]
+    else:
+        parts = [] if stands == 1.0 else [say("random_labels")]
+    if stands is not None:
+        parts.append(say("stands_up_to", factor=stands) if stands > 1.0 else say("stands_not"))
     return " ".join(parts)
 
 

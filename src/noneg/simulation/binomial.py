@@ -119,7 +119,7 @@ class BetaLaw(LogitLaw):
         return np.exp(exponent - betaln(self.alpha, self.beta))
 
     def breaks(self) -> Floats:
-        """Panels of one standard deviation around the mode, then out to both exponential tails."""
+        """Panels one standard deviation wide around the mode, then both exponential tails."""
         a, b = self.alpha, self.beta
         low = (_LOG_NEGLIGIBLE + np.log(a) + betaln(a, b)) / a
         high = -(_LOG_NEGLIGIBLE + np.log(b) + betaln(a, b)) / b

@@ -153,7 +153,7 @@ def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
     """Raise an error for a bin count or a kind of bins that the theorem does not cover."""
     check_choice(binning, "binning", get_args(Binning))
     if bins < 1 or bins != int(bins):
-        rule = "must be a whole number of at least 1"
+        rule = "must be an integer of at least 1"
         raise InputError("bins", rule, value=bins, remedy="Pass a positive whole number.")
     if binning == "mass" and n < 2 * bins:
         raise InputError(

@@ -111,7 +111,7 @@ def run_all(  # noqa: PLR0913
 def check_population(population: int, scheduler: str | None, precision: Precision) -> None:
     """Reject options that are incompatible with a population."""
     if population < 1:
-        raise InputError("population", "must be a whole number of at least 1", value=population)
+        raise InputError("population", "must be an integer of at least 1", value=population)
     if scheduler:
         rule = "must not be given with 'population': a population trains in one process"
         raise InputError("scheduler", rule, value=scheduler)

@@ -86,7 +86,7 @@
   }
 
   const given = () => state.prior === data.prior && state.factor === data.selection;
-  const ruledOut = () => movable && !noneg.isPossible(data, state.prior);
+  const ruledOut = () => movable && !noneg.isPossible(data, state.prior, state.factor);
   const isSelected = () => state.factor > 1 && sums.selection;
 
   function shownDiagram() {
@@ -119,7 +119,7 @@
         {
           prior: state.prior,
           ece: noneg.ece(sums.bins.ece, state.prior),
-          largest_prior: sums.largest_prior,
+          largest_prior: noneg.largestPrior(data, state.factor),
         },
       ],
       selected: selected(),
@@ -217,7 +217,7 @@
 
   function sentences() {
     const { prior, factor } = state;
-    const checks = noneg.assumptions(data, prior);
+    const checks = noneg.assumptions(data, prior, factor);
     const verdict = noneg.judged(data, prior, factor);
     return {
       code: verdict.code,
@@ -272,7 +272,7 @@
     for (const element of all("[data-text]")) element.textContent = texts[element.dataset.text];
     all("#next-code > span").forEach(keepWords);
     showCode(texts.code);
-    writeWarnings(noneg.warnings(data, state.prior));
+    writeWarnings(noneg.warnings(data, state.prior, state.factor));
   }
 
   /** Lets a command break before its options, not between an option and its value. */
@@ -302,7 +302,7 @@
   const logit = (p) => Math.log(p / (1 - p));
   const lowest = Math.max(sums.least_prior, Math.min(0.005, data.prior / 10));
   // Twice the largest odds that the rows allow or the user gave.
-  const most = Math.min(Math.max(sums.largest_prior, data.prior, data.prior_ends[1]), 0.97);
+  const most = Math.min(Math.max(noneg.largestPrior(data), data.prior, data.prior_ends[1]), 0.97);
   const highest = (2 * most) / (1 + most);
   const position = (prior) =>
     Math.round((STEPS * (logit(prior) - logit(lowest))) / (logit(highest) - logit(lowest)));

@@ -426,16 +426,22 @@ const noneg = {};
     return !consistent || prior < consistent[0] || prior > consistent[1];
   }
 
+  /** The largest prior that the rows allow, as in `PriorLimit.under`. */
+  function largestPrior({ sums, selection }, factor = selection) {
+    const { labeled, share } = sums.prior_limit;
+    return labeled + (1 - labeled) * Math.min(1, factor * share);
+  }
+
   /** Whether the rows allow a prior. */
-  const isPossible = ({ sums }, prior) => prior >= sums.least_prior && prior <= sums.largest_prior;
+  const isPossible = (data, prior, factor) => prior >= data.sums.least_prior && prior <= largestPrior(data, factor);
 
   // --- assumptions ------------------------------------------------------------------------------
 
-  function assumptions(data, prior) {
+  function assumptions(data, prior, factor) {
     const { sums } = data;
     const least = sums.least_frequency;
     return {
-      prior: prior > sums.largest_prior ? "contradicted" : "holds",
+      prior: prior > largestPrior(data, factor) ? "contradicted" : "holds",
       n_above_one: least.filter((low) => prior * low > 1).length,
       n_points: least.length,
       noise_floor: sums.noise_floor * prior,
@@ -470,7 +476,7 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, debiasedEceInterval,
-    distribution, ece, eceInterval, evaluate, isPossible, ksError, limits, positivesNeeded, promised, rankBounds, rejectedAt,
+    distribution, ece, eceInterval, evaluate, isPossible, ksError, largestPrior, limits, positivesNeeded, promised, rankBounds, rejectedAt,
     reliability, risk, rule, smooth, within,
   });
 })();

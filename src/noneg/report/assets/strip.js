@@ -37,7 +37,7 @@
 
   /** The ranges of priors with the same verdict, as pairs of ends with the state in between. */
   function segments(factor = data.selection) {
-    const { least_prior: least, largest_prior: largest } = data.sums;
+    const [least, largest] = [data.sums.least_prior, noneg.largestPrior(data, factor)];
     const [from, to] = [page.priorAt(0), page.priorAt(page.steps)];
     const even = Array.from({ length: SAMPLED + 1 }, (_, k) => page.priorAt((page.steps * k) / SAMPLED));
     const turns = [least, ...(data.consistent ?? []), largest].flatMap((x) => [x, x * (1 + 1e-9)]);
@@ -100,9 +100,13 @@
     const code = nameOf(possible[k].state);
     if (possible.length === 1) return noneg.say("strip_always", { code });
     const parts = [noneg.say("strip_at", { prior, code })];
-    if (k > 0) parts.push(noneg.say("strip_below", { limit: possible[k].left, code: nameOf(possible[k - 1].state) }));
-    const next = possible[k + 1];
-    if (next) parts.push(noneg.say("strip_above", { limit: possible[k].right, code: nameOf(next.state) }));
+    // A neighbor with another segment behind it has two ends.
+    const tell = (neighbor, isLast, key, limit) => {
+      const { left: low, right: high, state } = neighbor;
+      parts.push(noneg.say(isLast ? key : "strip_between", { low, high, limit, code: nameOf(state) }));
+    };
+    if (k > 0) tell(possible[k - 1], k === 1, "strip_below", possible[k].left);
+    if (k < possible.length - 1) tell(possible[k + 1], k === possible.length - 2, "strip_above", possible[k].right);
     return `${parts.join("; ")}.`;
   }
 
@@ -146,7 +150,6 @@
     drawn = segments(factor);
     byId("strip-bars").replaceChildren(...drawn.map(bar), ...estimate());
     byId("strip-ranges").replaceChildren(...ranges());
-    byId("strip-factor").textContent = factor > 1 ? noneg.say("strip_factor") : "";
     byId("strip").removeAttribute("aria-busy");
   }
 

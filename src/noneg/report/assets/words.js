@@ -42,6 +42,13 @@
     return x.toFixed(places);
   }
 
+  /** An upper limit with four digits, rounded down, as in `results.at_most`. */
+  function atMost(x) {
+    if (x <= 0 || x >= 1) return general(x, 6);
+    const unit = 10 ** (3 - Math.floor(Math.log10(x)));
+    return general(Math.floor(x * unit + 1e-9) / unit, 4);
+  }
+
   /** 1 if significantly more rows are positive than the score indicates, -1 if fewer. */
   const side = (point) => Number(point.low_all > point.score) - Number(point.high_all < point.score);
 
@@ -84,7 +91,7 @@
       : noneg.reliability(sums.diagrams[sums.first_diagram], prior);
     const error = noneg.selection.error(data, prior, factor);
     const rejected = selected ? error.low > 0 : noneg.rejectedAt(data, prior);
-    const contradicted = prior > sums.largest_prior;
+    const contradicted = prior > noneg.largestPrior(data, factor);
     const cause = selected ? "cause_selection" : "cause_rows";
     const found = verdict(error.low === null ? data.headline : error, prior, contradicted, rejected, diagram, cause);
     const where = contradicted ? say("where_impossible") : verdictWhere(diagram, rejected);
@@ -93,12 +100,12 @@
 
   /** The state of the strip at a prior: the code of the verdict, or that the prior is ruled out. */
   const stateAt = (data, prior, factor) =>
-    (noneg.isPossible(data, prior) ? judged(data, prior, factor).code : "impossible");
+    (noneg.isPossible(data, prior, factor) ? judged(data, prior, factor).code : "impossible");
 
   function verdictSelection(stands, selection) {
-    const parts = selection > 1 ? [say("selected_labels", { factor: selection })] : [];
-    if (stands === null) return parts.length ? parts[0] : say("random_labels");
-    return [...parts, stands > 1 ? say("stands_up_to", { factor: stands }) : say("stands_not")].join(" ");
+    const assumed = selection > 1 ? [say("selected_labels", { factor: selection })] : stands === 1 ? [] : [say("random_labels")];
+    const limit = stands === null ? [] : [stands > 1 ? say("stands_up_to", { factor: stands }) : say("stands_not")];
+    return [...assumed, ...limit].join(" ");
   }
 
   function verdictError(error, prior, level) {
@@ -216,12 +223,12 @@
   }
 
   /** The warnings at a prior, as in `Evaluation.warnings`. */
-  function warnings(data, prior) {
+  function warnings(data, prior, factor) {
     const { sums } = data;
-    const found = noneg.assumptions(data, prior);
+    const found = noneg.assumptions(data, prior, factor);
     const mean = sums.mean_score;
     const out = [
-      found.prior !== "holds" && say("prior", { prior, limit: data.largest_text }),
+      found.prior !== "holds" && say("prior", { prior, limit: atMost(noneg.largestPrior(data, factor)) }),
       found.n_above_one && say("negatives", { count: found.n_above_one, points: found.n_points }),
       sums.effective_positive < limits.few_positives &&
         say("positives", { n_positive: sums.effective_positive, floor: found.noise_floor }),
