@@ -138,7 +138,7 @@ def test_variance_matches_the_spread_of_repeated_draws():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"bins": 0}, "positive whole number or 'optimal', got 0"),
+        ({"bins": 0}, "positive integer or 'optimal', got 0"),
         ({"bins": 2.5}, "got 2.5"),
         ({"bins": True}, "got True"),
         ({"bins": "many"}, "got 'many'"),

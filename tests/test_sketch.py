@@ -367,7 +367,7 @@ SPOILT = {
     "a setting unheard of": (("setting",), "three-sample", "'setting'"),
     "a prior of 1": (("prior",), 1.0, "'prior'"),
     "buckets that fall": (("bucket", 0), N_BUCKETS - 1, "'bucket' must increase from 0"),
-    "half a row": (("unlabeled", "n", 0), 0.5, "'unlabeled_n' must be a whole.*got 0.5"),
+    "half a row": (("unlabeled", "n", 0), 0.5, "'unlabeled_n' must be an integer.*got 0.5"),
     "less than no row": (("positive", "n", 0), -1, "'positive_n'.*negative, got -1.0 in entry 0"),
     "more rows than can be counted": (("positive", "n", 0), 1e17, r"at most 9,007.*got 1e\+17"),
     "more rows than a number": (("positive", "n", 0), 10**400, "'positive_n' must be a list of"),

@@ -339,7 +339,7 @@ def bin_count(scores: PUScores, bins: object, binning: object) -> int:
     except TypeError:
         n_bins = 0
     if n_bins < 1 or isinstance(bins, bool):
-        raise InputError("bins", "must be a positive whole number or 'optimal'", value=bins)
+        raise InputError("bins", "must be a positive integer or 'optimal'", value=bins)
     # A single bin has no inner edge and always works.
     if binning == "mass" and n_bins > 1 and 2 * n_bins > scores.n_marginal:
         msg = (

@@ -53,12 +53,12 @@ def test_scores_that_equal_their_labels_have_no_error():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n_positive": 10.5}, "'n_positive' must be a whole number"),
+        ({"n_positive": 10.5}, "'n_positive' must be an integer"),
         ({"mean_score": 0.0}, "'mean_score' must lie in"),
         ({"method": "x"}, "'method' must be 'bound' or 'normal'"),
         ({"ratio": 0.0}, r"'ratio' must lie in \[1e-09, 1e.09\], got 0.0"),
         ({"ratio": 1e300}, r"'ratio' must lie in .*got 1e\+300"),
-        ({"n_unlabeled": 10**400}, "'n_unlabeled' must be a whole number up to 9007199254740992"),
+        ({"n_unlabeled": 10**400}, "'n_unlabeled' must be an integer up to 9007199254740992"),
         (
             {"eps": 1e-300},
             "'eps' must be above .*, got 1e-300: this error remains even with 9.0e.15 rows",

@@ -459,7 +459,7 @@ class TestAuto:
 
     @pytest.mark.parametrize("folds", [1, 2.5, True])
     def test_folds_are_checked(self, folds):
-        with pytest.raises(ValueError, match="'folds' must be a whole number"):
+        with pytest.raises(ValueError, match="'folds' must be an integer"):
             Auto(folds=folds).fit(WORLD.draw(10, 100, setting="two-sample", seed=0))
 
 

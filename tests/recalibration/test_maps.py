@@ -236,5 +236,5 @@ class TestSpline:
 
     @pytest.mark.parametrize("knots", [1, 2.5, "six"])
     def test_knots_are_checked(self, knots):
-        with pytest.raises(ValueError, match="'knots' must be a whole number"):
+        with pytest.raises(ValueError, match="'knots' must be an integer"):
             Spline(knots=knots).fit(WORLD.draw(10, 100, setting="two-sample", seed=0))

@@ -588,7 +588,7 @@ def _finite(name: str, size: float | None) -> int:
     """Return `size` as an int, or raise an error unless it is an integer of at least 1."""
     if size is None or not 1 <= size < math.inf or size != int(size):
         infinite = " (math.inf is for the two-sample setting)" if size == math.inf else ""
-        rule, one = f"must be a whole number >= 1{infinite}", Argument(name, 1000)
+        rule, one = f"must be an integer >= 1{infinite}", Argument(name, 1000)
         raise InputError(name, rule, value=size, remedy=("Pass for example ", one, "."))
     return int(size)
 

@@ -516,7 +516,7 @@ def _check_group(sums: dict[str, Floats], low: Floats, high: Floats) -> None:
     for name, column in sums.items():
         _require(column >= 0.0, name, "not be negative", column)
     (name, n), *weights, (_, total) = sums.items()
-    rule = f"be a whole number, and at most {MOST_ROWS:,} with those before it"
+    rule = f"be an integer, and at most {MOST_ROWS:,} with those before it"
     _require((n == np.floor(n)) & (np.cumsum(n) <= MOST_ROWS), name, rule, n)
     mass = n
     if weights:

@@ -154,7 +154,7 @@ def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
     check_choice(binning, "binning", get_args(Binning))
     if bins < 1 or bins != int(bins):
         rule = "must be an integer of at least 1"
-        raise InputError("bins", rule, value=bins, remedy="Pass a positive whole number.")
+        raise InputError("bins", rule, value=bins, remedy="Pass a positive integer.")
     if binning == "mass" and n < 2 * bins:
         raise InputError(
             "bins",

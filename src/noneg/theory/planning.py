@@ -232,7 +232,7 @@ def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: 
     """Raise an error if a fixed sample is too small for `eps`, for any size of the other one."""
     check_size(size, name)
     if size > MOST_ROWS or size != int(size):
-        msg = f"must be a whole number up to {MOST_ROWS}, got {size!r}."
+        msg = f"must be an integer up to {MOST_ROWS}, got {size!r}."
         raise InputError(name, msg, remedy="Pass the number of rows.")
     floor = floor_of(size)
     if floor >= eps:

@@ -25,7 +25,7 @@ def test_a_name_changes_with_every_field():
     [
         ("dataset", "iris", "'dataset' must be one of cifar10"),
         ("setting", "labeled", "'setting' must be 'two-sample' or 'one-sample'"),
-        ("case", 3, "'case' must be a whole number from 1 to 2"),
+        ("case", 3, "'case' must be an integer from 1 to 2"),
         ("rate", 1.0, r"'rate' must be a share in \(0, 1\)"),
         ("steps", 0, "'steps' must be at least 1"),
         ("given_prior", 1.5, "'given_prior' must"),

@@ -63,7 +63,7 @@ class Plan:
     def positives(self, case: int) -> tuple[int, ...]:
         """Return the positive classes of a case."""
         if case not in range(1, len(self.cases) + 1):
-            msg = f"must be a whole number from 1 to {len(self.cases)}, got {case!r}."
+            msg = f"must be an integer from 1 to {len(self.cases)}, got {case!r}."
             raise InputError("case", msg)
         return self.cases[case - 1]
 
