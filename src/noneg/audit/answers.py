@@ -74,7 +74,7 @@ class Answers:
 
     @cached_property
     def joined(self) -> NDArray[np.intp]:
-        """The merged stratum of each stratum; strata with few answers join the next one."""
+        """The merged stratum of each; strata with few answers join the next one."""
         rows = self.design.stratum[: self.code.size]
         return join(np.bincount(rows, minlength=self.design.size.size), LEAST)
 

@@ -426,7 +426,7 @@ def _equal_rows(
 
 
 def _uneven(scores: PUScores) -> bool:
-    """Return whether positives have unequal weights, and are few enough to redraw one by one."""
+    """Return whether positives have unequal weights and are few enough to redraw one by one."""
     unequal = scores.effective_positive < UNEQUAL * scores.n_positive
     return unequal and scores.n_positive <= FEW_ROWS
 

@@ -10,7 +10,7 @@ double-hinge   :math:`\max(-f, 0, (1-f)/2)`    :math:`\max(f, 0, (1+f)/2)`     n
 ============== =============================== =============================== ====================
 
 The logistic and squared losses are proper: their population optimum gives the class probability.
-Everything here uses tensor operations only, so it works under ``torch.compile`` and
+Everything here uses only tensor operations, so it works under ``torch.compile`` and
 ``torch.func.vmap``.
 """
 

@@ -247,7 +247,7 @@ def _under(tensors: Mapping[str, Any], start: str) -> dict[str, Any]:
     return {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}
 
 
-# Codes of the split modes and of the sum over trees in the operator's specification.
+# Codes for the split modes and for the sum over trees in the operator's specification.
 _AT_MOST, _MEMBER, _SUM = 0, 6, 1
 _OPSETS = {"": 18, "ai.onnx.ml": 5}
 _INPUT, _OUTPUT = "X", "probability"

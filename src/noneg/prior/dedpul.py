@@ -148,7 +148,7 @@ def _fixed_point(posterior: _Posterior) -> float:
 
 
 def _bend(excess: Floats) -> float:
-    """Return the share at which a small excess bends most, or 0 if there is none."""
+    """Return the share at which the curve of a small excess bends most, or 0 if there is none."""
     second = np.zeros_like(excess)
     second[1:-1] = excess[2:] - 2.0 * excess[1:-1] + excess[:-2]
     second[excess >= SMALL_EXCESS] = -np.inf

@@ -402,7 +402,7 @@ def plan_comparison(  # noqa: PLR0913 - a question has that many sides
 ) -> LabelPlan:
     r"""Return how many rows distinguish two models whose AUROC values differ by `difference`.
 
-    The interval of the difference then excludes zero with probability `power`. The variance of an
+    The interval for the difference then excludes zero with probability `power`. The variance of an
     area is that for exponential scores (Hanley & McNeil 1982), of positives against unlabeled rows;
     it is divided by :math:`(1-\pi)^2`, like the squared area, and multiplied by twice one minus the
     correlation of the models.

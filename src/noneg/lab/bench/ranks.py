@@ -216,7 +216,7 @@ class CriticalDifferenceDisplay:
         return self
 
     def _draw_bars(self, count: int) -> list[Line2D]:
-        """Join methods that do not differ, using as few columns as possible without overlap."""
+        """Join methods that do not differ significantly, in as few columns as possible."""
         place = {method: row for row, method in enumerate(self.ranks.methods)}
         ends: list[int] = []
         bars = []
