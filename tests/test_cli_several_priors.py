@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from noneg.cli import main
 
 QUESTION = ["prior", "same.csv", "--label", "y", "--setting", "two-sample"]
-REFUSAL = "must differ between positives and unlabeled rows, but all rows have the same one."
+REFUSAL = "must differ between positives and unlabeled rows, but all are the same."
 
 
 @pytest.fixture(autouse=True)
