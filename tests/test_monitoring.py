@@ -323,6 +323,7 @@ def write(path, score, flags, when=None):
 
 def _by_day(path):
     """Return the result of the query of a warehouse, grouped by date."""
+    pytest.importorskip("sqlglot")
     asked = ["sketch", "--sql", "duckdb", "--table", f"'{path}'", *ASKED[:4], "--by", "when"]
     query = run(*asked).stdout.rstrip().rstrip(";")
     duckdb.sql(query).write_parquet("result.parquet")

@@ -13,7 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LEAST = (3, 11)
 NEEDS = (
-    ".[fast,plot,cluster]",
+    ".[fast,plot,cluster,sql]",
     "hypothesis>=6.100",
     "pandas>=2.2",
     "polars>=1.31",
