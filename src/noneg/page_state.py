@@ -24,7 +24,7 @@ from noneg.calibration.reliability import reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
 from noneg.losses import guarded_means, loss_gap, loss_third
-from noneg.performance.assumptions import PriorLimit, limit_of_prior, noise_floor
+from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
@@ -247,7 +247,7 @@ def sum_up(
         least_prior=scores.least_prior,
         prior_limit=PriorLimit(1.0, 1.0)
         if scores.prior_is_estimated
-        else limit_of_prior(scores, level),
+        else PriorLimit.of(scores, level),
         z=z_score(level),
         z_split=z_score(0.5 + level / 2.0),
         t=t_score(level, scores.effective_positive),

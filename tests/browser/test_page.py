@@ -516,6 +516,7 @@ SELECT = """([prior, factor]) => {
   }
   return {
     numbers: noneg.selection.evaluate(noneg.data, prior, factor),
+    largest: noneg.largestPrior(noneg.data, factor),
     diagram: noneg.selection.bands(noneg.data, "width", prior, factor),
     sentence: document.querySelector('[data-text="verdict_selection"]').textContent,
     shown: document.querySelector('[data-range="auroc"]').textContent,
@@ -535,6 +536,7 @@ def test_numbers_at_any_selection_are_those_of_python(name, open_page):
             estimates = expected.metrics | {
                 name: getattr(expected, name) for name in ("ece_width_15", "ece_mass_15")
             }
+            assert same(found["largest"], expected.largest_prior)
             moved = {n: x for n, x in found["numbers"].items() if x["low"] is not None}
             assert {"debiased_ece", "auroc", "precision_at", "brier", "precision"} <= set(moved)
             for metric, number in moved.items():

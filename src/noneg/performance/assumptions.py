@@ -19,7 +19,7 @@ It therefore requires classes that the score nearly separates.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 
@@ -124,20 +124,7 @@ def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:
     >>> 0.3 <= largest_prior(scores) < 0.4
     True
     """
-    return limit_of_prior(scores, check_level(level)).under(scores.selection)
-
-
-def limit_of_prior(scores: PUScores, level: float) -> PriorLimit:
-    """Return the limit of the prior for any selection factor; see `largest_prior`."""
-    unlabeled, positive = scores.groups_below(run_ends())
-    reached = positive[:, 0]
-    # For each share on an even grid, the last cut with at least that share of positives above it.
-    wanted = reached[-1] * (np.arange(CUTS) / CUTS + 1e-12)
-    cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
-    cuts = cuts[cuts >= 0]
-    tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
-    labeled, n = scores.labeled_share, scores.effective_marginal
-    return prior_limit(*tails, labeled=labeled, n_marginal=n, level=level)
+    return PriorLimit.of(scores, check_level(level)).under(scores.selection)
 
 
 @dataclass(frozen=True)
@@ -154,35 +141,48 @@ class PriorLimit:
     labeled: float
     share: float
 
+    @classmethod
+    def of(cls, scores: PUScores, level: float) -> Self:
+        """Return the limits for these scores; see `largest_prior`."""
+        unlabeled, positive = scores.groups_below(run_ends())
+        reached = positive[:, 0]
+        # For each share on an even grid, the last cut with at least that share of positives above.
+        wanted = reached[-1] * (np.arange(CUTS) / CUTS + 1e-12)
+        cuts = np.unique(np.searchsorted(reached, wanted, side="right") - 1)
+        cuts = cuts[cuts >= 0]
+        tails = _tail(positive, cuts, 0, 3), _tail(unlabeled, cuts, 1, 6)
+        labeled, n = scores.labeled_share, scores.effective_marginal
+        return cls.fit(*tails, labeled=labeled, n_marginal=n, level=level)
+
+    @classmethod
+    def fit(
+        cls, positive: Shares, unlabeled: Shares, *, labeled: float, n_marginal: float, level: float
+    ) -> Self:
+        """Return the limit of the prior from the shares above all cuts; see `largest_prior`.
+
+        Parameters
+        ----------
+        positive, unlabeled : (ndarray, ndarray)
+            Shares of the distribution above each cut, and the effective number of rows behind each
+            share.
+        labeled : float
+            Share of labeled rows in the one-sample setting; its own sampling error uses up half
+            of the error probability. 0 in the two-sample setting.
+        n_marginal : float
+            Effective number of rows in the marginal sample.
+        level : float
+            One-sided, simultaneous over the cuts.
+        """
+        alpha = (1.0 - level) / (2.0 if labeled else 1.0)
+        share = largest_share(positive, unlabeled, level=1.0 - alpha)
+        most = 0.0
+        if labeled:
+            most = float(clopper_pearson(np.array(labeled), n_marginal, 2.0 * alpha)[1])
+        return cls(most, share)
+
     def under(self, selection: float) -> float:
         """Return the limit if hidden positives differ from labeled ones by at most this factor."""
         return self.labeled + (1.0 - self.labeled) * min(1.0, selection * self.share)
-
-
-def prior_limit(
-    positive: Shares, unlabeled: Shares, *, labeled: float, n_marginal: float, level: float
-) -> PriorLimit:
-    """Return the limit of the prior from the shares above all cuts; see `largest_prior`.
-
-    Parameters
-    ----------
-    positive, unlabeled : (ndarray, ndarray)
-        Shares of the distribution above each cut, and the effective number of rows behind each
-        share.
-    labeled : float
-        Share of labeled rows in the one-sample setting; its own sampling error uses up half of the
-        error probability. 0 in the two-sample setting.
-    n_marginal : float
-        Effective number of rows in the marginal sample.
-    level : float
-        One-sided, simultaneous over the cuts.
-    """
-    alpha = (1.0 - level) / (2.0 if labeled else 1.0)
-    share = largest_share(positive, unlabeled, level=1.0 - alpha)
-    most = 0.0
-    if labeled:
-        most = float(clopper_pearson(np.array(labeled), n_marginal, 2.0 * alpha)[1])
-    return PriorLimit(most, share)
 
 
 def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float:

@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from noneg import checks
 from noneg.errors import InputError
-from noneg.performance.assumptions import CUTS, prior_limit
+from noneg.performance.assumptions import CUTS, PriorLimit
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class ScoreLaws:
     def largest_prior(self, level: float) -> float:
         """Return the largest prior that the scores allow; see `noneg.performance.largest_prior`."""
         n = self.n_positive + self.n_unlabeled
-        found = prior_limit(*self.cuts(), labeled=self.labeled, n_marginal=n, level=level)
+        found = PriorLimit.fit(*self.cuts(), labeled=self.labeled, n_marginal=n, level=level)
         return found.under(1.0)
 
     def coarse(self, n_points: int) -> ScoreLaws:

@@ -106,11 +106,11 @@ PLACEHOLDER = "FILE --score COLUMN --label COLUMN --setting {setting}"
 
 def actions(evaluation: Evaluation) -> dict[str, str]:
     """Return the next step for each verdict; recalibration only if some map does better."""
-    found, after = LABELED_ACTIONS if evaluation.is_labeled else ACTIONS, evaluation.recalibration
-    key = evaluation.verdict.key
-    if after is None or after.chosen != Identity.name or found[key] != "repair":
-        return found
-    return found | {key: "more" if evaluation.is_labeled else "review"}
+    found = LABELED_ACTIONS if evaluation.is_labeled else ACTIONS
+    key, after = evaluation.verdict.key, evaluation.recalibration
+    if after is not None and after.chosen == Identity.name and found[key] == "repair":
+        return found | {key: "more" if evaluation.is_labeled else "review"}
+    return found
 
 
 def action(evaluation: Evaluation, rows: str) -> tuple[str, str]:
