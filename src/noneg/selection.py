@@ -343,13 +343,17 @@ class Selected:
     """An ordered view with another distribution of the positives, which propagates noise."""
 
     def __init__(
-        self, steps: Ordered | Cells, law: Law, heights: tuple[Floats, Floats] | None = None
+        self,
+        steps: Ordered | Cells | Selected,
+        law: Law,
+        heights: tuple[Floats, Floats] | None = None,
     ) -> None:
         """Build the view; `heights` replace TPR and PPR of the labeled and the marginal rows."""
         self.steps, self.law = steps, law
-        self.thresholds = steps.thresholds
+        self.thresholds: Floats = steps.thresholds
+        self.ppr: Floats
         tpr, self.ppr = heights or (steps.tpr, steps.ppr)
-        self.tpr = law(tpr)
+        self.tpr: Floats = law(tpr)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         """Delegate everything that does not depend on the positive distribution."""

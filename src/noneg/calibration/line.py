@@ -25,7 +25,7 @@ analytics.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +35,8 @@ from scipy.special import expit, logit
 from noneg.checks import check_level
 from noneg.intervals import (
     ROUNDING,
+    effective_size,
+    exact_limits,
     law_means,
     no_spread,
     over_prior_grid,
@@ -137,10 +139,12 @@ class _Line:
     free : bool
         If true, the coefficient is the slope, and the intercept is solved for. If false, the
         coefficient is the intercept.
+    confidence : float
+        Nominal coverage of the limits.
     """
 
-    def __init__(self, scores: PUScores, *, free: bool) -> None:
-        sample, self.free = gather(scores), free
+    def __init__(self, scores: PUScores, *, free: bool, confidence: float = 0.95) -> None:
+        sample, self.free, self.confidence = gather(scores), free, confidence
         inside = (sample.s >= END) & (sample.s < 1.0)
         self.sample, self.inside = sample, inside.astype(np.float64)
         rows = sample.marginal
@@ -153,15 +157,17 @@ class _Line:
         self.center = float(mass @ z) / (self.total or 1.0)
         self.z = (z - self.center) * inside
         self.spread = float(np.sqrt(mass @ self.z**2 / (self.total or 1.0)))
-        self.most = LARGEST / self.spread if free and self.spread > 0.0 else LARGEST
+        self.unit = self.spread if free and self.spread > 0.0 else 1.0
+        self.most = LARGEST / self.unit
         self.level, self.start = 0.0, 1.0 if free else 0.0
         # Sums of cubes: exact for one row at each point, and for rows of equal weight.
         squares, sums = sample.squares[[0, 2]], np.array([sample.labeled, rows])
         self.cubes = np.divide(squares**2, sums, out=np.zeros_like(sums), where=sums > 0.0)
+        self.size = scores.effective_positive
+        self.rows = min(self.size, scores.effective_marginal)
         self.shares, self.unbiased = np.zeros_like(z), 1.0
-        if sample.form != "labeled" and scores.effective_positive > 1.0:
-            size = scores.effective_positive
-            self.shares, self.unbiased = row_shares(scores)(sample.s), size / (size - 1.0)
+        if sample.form != "labeled" and self.size > 1.0:
+            self.shares, self.unbiased = row_shares(scores)(sample.s), self.size / (self.size - 1.0)
 
     @property
     def is_defined(self) -> bool:
@@ -200,7 +206,7 @@ class _Line:
             x = self.inside * (self.z - float(bend @ self.z) / (float(bend.sum()) or 1.0))
         mean = float(self.positive @ x)
         value = prior * mean - float(self.marginal @ (p * x))
-        one = prior * (x - mean) / (self.n_positive or 1.0)
+        one = prior * (x - mean) / (self.n_positive or 1.0) * (not self.by_share)
         two = -(p * x - float(self.marginal @ (p * x))) / self.n_marginal
         if self.sample.form == "labeled":
             one, two = one + mean / self.n_marginal, two - prior * mean / self.n_marginal
@@ -221,46 +227,75 @@ class _Line:
         square = (x - float(law @ x)) ** 2
         return prior**2 * float((law * self.shares) @ square)
 
-    def root(self, prior: float, end: Callable[[float, float, float], float]) -> float:
-        """Return the coefficient at which an end of the excess is 0; infinite if none is."""
+    @property
+    def by_share(self) -> bool:
+        """Whether the positives count only through the share of them that is neither 0 nor 1."""
+        return not self.free and self.sample.form != "labeled"
 
-        def distance(theta: float) -> float:
-            return end(*self.excess(theta, prior))
+    def limits(self, theta: float, prior: float) -> Limits:
+        """Return the interval for the excess at a coefficient."""
+        value, variance, third = self.excess(theta, prior)
+        low, high = skewed_limits(value, variance, third, self.rows, self.confidence)
+        if not self.by_share:
+            return low, high
+        share, (least, most) = float(self.positive @ self.inside), self.inside_limits
+        down, up = prior * (share - least), prior * (most - share)
+        return value - float(np.hypot(value - low, down)), value + float(np.hypot(high - value, up))
 
-        # The excess falls; double the distance from the start until its sign changes.
-        start = distance(self.start)
+    @cached_property
+    def inside_limits(self) -> Limits:
+        """Binomial limits for the share of positives that are neither 0 nor 1.
+
+        Positives at 0 or 1 that the sample lacks may be heavier than those it has (`row_shares`).
+        """
+        share = np.array(float(self.positive @ self.inside))
+        outside = self.inside == 0.0
+        if not outside.any():
+            return 1.0, 1.0
+        largest = min(self.size, 1.0 / float(self.shares[outside].max()))
+        one = (self.inside - share) / (self.n_positive or 1.0)
+        variance = np.array(self.unbiased * float(self.sample.squares[0] @ one**2))
+        size = np.minimum(effective_size(share, variance, np.array(largest)), largest)
+        low, high = exact_limits(share, size, self.confidence)
+        return float(low), float(high)
+
+    def root(self, prior: float, distance: Callable[[float], float]) -> float:
+        """Return the coefficient at which a decreasing function is 0; infinite if there is none."""
+        # Double the distance from the start until the sign changes. Where the classes separate,
+        # the excess vanishes far out, and its sign there is that of a rounding error.
+        start, noise = distance(self.start), ROUNDING * prior * self.unit
         if np.isnan(start):
             return np.nan
-        way, near, step = np.sign(start), self.start, self.most / 2.0**12
-        while abs(near) < self.most and way != 0.0:
-            far = float(np.clip(near + way * step, -self.most, self.most))
-            if not distance(far) * way > 0.0:
+        if abs(start) <= noise:
+            return self.start
+        way, near, far, step = np.sign(start), self.start, self.start, self.most / 2.0**12
+        while abs(far) < self.most:
+            far = float(np.clip(far + way * step, -self.most, self.most))
+            ahead, step = way * distance(far), 2.0 * step
+            if ahead < -noise:
                 return float(brentq(distance, near, far, xtol=1e-11))
-            near, step = far, 2.0 * step
-        return way * np.inf if way else self.start
-
-
-def _middle(value: float, *_: float) -> float:
-    return value
+            if ahead > noise:
+                near = far
+        return float(way * np.inf)
 
 
 def _value(scores: PUScores, *, free: bool) -> float:
     line = _Line(scores, free=free)
-    found = line.root(scores.known_prior, _middle) if line.is_defined else np.nan
+    if not line.is_defined:
+        return float("nan")
+    prior = scores.known_prior
+    found = line.root(prior, lambda theta: line.excess(theta, prior)[0])
     return found if np.isfinite(found) else float("nan")
 
 
 def _interval(scores: PUScores, level: float, *, free: bool) -> Estimate:
-    value, line = _value(scores, free=free), _Line(scores, free=free)
+    value, line = _value(scores, free=free), _Line(scores, free=free, confidence=level)
     if not line.is_defined or no_spread(scores):
         return Estimate(value=value, low=-np.inf, high=np.inf, level=level, method=FLAT)
-    rows = min(scores.effective_positive, scores.effective_marginal)
-
-    def end(k: int) -> Callable[[float, float, float], float]:
-        return lambda value, variance, third: skewed_limits(value, variance, third, rows, level)[k]
 
     def limits(prior: float) -> Limits:
-        low, high = line.root(prior, end(0)), line.root(prior, end(1))
+        low = line.root(prior, lambda theta: line.limits(theta, prior)[0])
+        high = line.root(prior, lambda theta: line.limits(theta, prior)[1])
         low, high = -np.inf if np.isnan(low) else low, np.inf if np.isnan(high) else high
         # A lower end above the largest coefficient is set to it; an upper end, to its negative.
         return min(low, line.most), max(high, -line.most)

@@ -17,9 +17,11 @@ Continuous Boyce index
 
     With only a few positives, noise in the ranks pulls the index toward zero, far more than
     resampling the rows would suggest. The interval is therefore not built around the index:
-    simultaneous confidence limits for F in all windows determine the possible ranks of each window,
-    and the ends of the interval are the smallest and largest correlations among such ranks. The
-    interval is valid but wide, because thirty positives carry little information about an ordering.
+    confidence limits for F in every window determine the possible ranks of each window, and the
+    ends of the interval are the smallest and largest correlations among such ranks. An end is wrong
+    only if the limits of two windows exclude their true order, so limits with the nominal coverage
+    in each window suffice. The interval is wide, because thirty positives carry little information
+    about an ordering.
 """
 
 from __future__ import annotations
@@ -50,8 +52,9 @@ if TYPE_CHECKING:
 HIRZEL = "Hirzel et al. (2006), Evaluating the ability of habitat suitability models"
 WINDOWS = 101
 WIDTH = 0.1  # Width of a window, as a share of the range.
+FEWEST = 3  # Windows that determine a correlation.
 DIGITS = 10  # Ratios that agree to this many decimals are considered equal.
-BY_RANKS = "ranks allowed by simultaneous limits of the ratios"
+BY_RANKS = "ranks allowed by the limits of the ratios"
 TRUCHON = "Truchon & Bayly (2007), Evaluating virtual screening methods"
 
 
@@ -245,10 +248,12 @@ def boyce_index(scores: PUScores) -> float:
     >>> boyce_index(scores) > 0.9
     True
     """
-    ratio = _windows(scores)[0]
-    if ratio.size < 3:
+    positive, marginal = _windows(scores)
+    if positive.size < FEWEST:
         return float("nan")
-    return _correlation(rankdata(ratio))
+    ratio = np.round(positive / marginal, DIGITS)
+    ratio = ratio[_last_of_run(ratio[:-1] != ratio[1:])]
+    return _correlation(rankdata(ratio)) if ratio.size >= FEWEST else float("nan")
 
 
 @in_range
@@ -263,12 +268,11 @@ def boyce_index_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     1.0
     """
     level, value = check_level(level), boyce_index(scores)
-    ratio, positive, marginal = _windows(scores)
     if np.isnan(value) or no_spread(scores):
         words = "undefined: fewer than three windows differ"
         return Estimate(value=value, low=-1.0, high=1.0, level=level, method=words)
-    # Lower and upper limits for both shares in every window.
-    alpha = (1.0 - level) / (2.0 * ratio.size)
+    positive, marginal = _windows(scores)
+    alpha = (1.0 - level) / 2.0
     low, high = ratio_limits(
         positive,
         clopper_pearson(positive, scores.effective_positive, alpha),
@@ -282,21 +286,25 @@ def boyce_index_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     return Estimate(value=value, low=least, high=most, level=level, method=words)
 
 
-def _windows(scores: PUScores) -> tuple[Floats, Floats, Floats]:
-    """Return the ratios and the shares of positives and of all rows in the distinct windows."""
+def _windows(scores: PUScores) -> tuple[Floats, Floats]:
+    """Return the shares of positives and of all rows in windows that contain different rows."""
     s, positive, marginal = Ordered(scores).below()
     if not (positive[-1] > 0.0 and s[-1] > s[0]):
-        return np.ones(0), np.ones(0), np.ones(0)
+        return np.ones(0), np.ones(0)
     start = s[0] + (1.0 - WIDTH) * (s[-1] - s[0]) * np.linspace(0.0, 1.0, WINDOWS)
     end = np.minimum(start + WIDTH * (s[-1] - s[0]), s[-1])
     end[-1] = s[-1]
     first, last = np.searchsorted(s, start), np.searchsorted(s, end, side="right")
-    shares = [(x[last] - x[first]) / x[-1] for x in (positive, marginal)]
-    some = shares[1] > 0.0
-    positive, marginal = (x[some] for x in shares)
-    ratio = np.round(positive / marginal, DIGITS)
-    new = np.append(ratio[:-1] != ratio[1:], True)
-    return ratio[new], positive[new], marginal[new]
+    kept = _last_of_run((np.diff(first) > 0) | (np.diff(last) > 0))
+    kept &= marginal[last] > marginal[first]
+    first, last = first[kept], last[kept]
+    found = [(mass[last] - mass[first]) / mass[-1] for mass in (positive, marginal)]
+    return found[0], found[1]
+
+
+def _last_of_run(changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a mask of the last entry of each run, given where an entry differs from the next."""
+    return np.append(changes, True)
 
 
 def _correlation(rank: Floats) -> float:

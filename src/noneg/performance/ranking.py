@@ -63,6 +63,7 @@ from noneg.selection import (
     LIMIT_GRID,
     Box,
     Cells,
+    Law,
     Selected,
     assembled,
     bounded,
@@ -80,7 +81,6 @@ if TYPE_CHECKING:
 
     from noneg.intervals import Limits
     from noneg.scores import PUScores
-    from noneg.selection import Law
 
     Steps = Ordered | Selected
 
@@ -375,8 +375,10 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     """Return the average precision with its interval.
 
     Uses the delta method and Student's interval, on the logit scale for labeled data and on the log
-    scale otherwise, since the noise is then that of a ratio. With a ``prior_interval``, the ends
-    are the extremes over a grid of nine priors; the estimate increases with the prior.
+    scale otherwise, since the noise is then that of a ratio. On the log scale, the standard error
+    changes along the interval: a sample in which few positives lie at the top underestimates both
+    the value and its noise. With a ``prior_interval``, the ends are the extremes over a grid of
+    nine priors; the estimate increases with the prior.
 
     Examples
     --------
@@ -394,15 +396,46 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
         area = _mean_precision(steps, prior)
         if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
-        t = t_score(level, scores.effective_positive)
-        factor = float(np.exp(t * np.sqrt(area.variance(steps)) / area.value))
-        return area.value / factor, area.value * factor
+        return _stable_limits(steps, lambda one: _mean_precision(one, prior), level)
 
     if is_selected(scores):
         return _bounded_mean_precision(scores, value, limits, level)
     low, high = over_prior_grid(limits, scores, PRIOR_GRID)
     words = "delta method" + prior_words(scores)
     return Estimate(value=value, low=low, high=high, level=level, method=words)
+
+
+def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: float) -> Limits:
+    r"""Return limits on the log scale with a standard error that changes along the interval.
+
+    The standard error near an end is the one under the distribution of the positives tilted to it,
+    with a density proportional to :math:`e^{\pm tg/\sqrt n}` for the standardized influence g of
+    a positive. On the scale that makes the standard error constant, the reach to an end is t; if
+    the standard error changes exponentially, it is approximately t times the geometric mean of the
+    standard errors at both ends of the path.
+    """
+    one, rows = summary(steps), steps.scores.effective_positive
+    t, error = t_score(level, rows), _relative_error(one, steps)
+    found = steps.positive_steps()
+    knots = np.append(0.0, steps.tpr[found])
+    mass = np.diff(knots)
+    influence = np.cumsum(one.slopes()[0][::-1])[::-1][found]
+    influence = influence - mass @ influence
+    spread = float(np.sqrt(mass @ influence**2))
+    errors = [error, error]
+    if spread > ROUNDING and error > 0.0:
+        steepness = t / np.sqrt(rows) * influence / spread
+        tilted = [Selected(steps, Law(knots, np.exp(tilt))) for tilt in (-steepness, steepness)]
+        errors = [_relative_error(summary(near), near) for near in tilted]
+    low, high = (t * float(np.sqrt(error * x)) for x in (errors[0], max(errors[1], error)))
+    with np.errstate(over="ignore"):
+        return one.value * float(np.exp(-low)), one.value * float(np.exp(high))
+
+
+def _relative_error(summary: _Summary, steps: Steps) -> float:
+    """Return the standard error relative to the value; infinite if rounding makes it 0 or less."""
+    value = summary.value
+    return float(np.sqrt(summary.variance(steps))) / value if value > 0.0 else np.inf
 
 
 def _bounded_mean_precision(
