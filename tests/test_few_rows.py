@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.special import expit
+from scipy.optimize import brentq
+from scipy.special import expit, roots_hermitenorm
 from scipy.stats import binom, spearmanr
 from sklearn.linear_model import LogisticRegression
 
@@ -86,6 +87,71 @@ def test_average_precision_of_tied_scores_is_right_at_a_rare_prior():
     found = [average_precision(tied(k, 0.005, 300)) for k in range(TRIALS)]
     error = np.std(found) / np.sqrt(TRIALS)
     assert abs(np.mean(found) - truth("average_precision", 0.005)) < 3.0 * error
+
+
+def test_each_end_of_the_interval_of_average_precision_holds_with_tied_scores():
+    """Samples that underestimate it also underestimate its noise, so the upper end reaches on."""
+    trials, target = 600, truth("average_precision", 0.3)
+    found = [METRICS["average_precision"].interval(tied(k, 0.3, 60)) for k in range(trials)]
+    slack = 3.0 * np.sqrt(0.025 * 0.975 / trials)
+    assert np.mean([one.high < target for one in found]) < 0.025 + slack
+    assert np.mean([one.low > target for one in found]) < 0.025 + slack
+
+
+def rarely_one(rng, n, share):
+    """Calibrated log odds, some of them replaced by scores of exactly 1."""
+    return np.where(rng.random(n) < share, 1.0, expit(rng.normal(-1.0, 1.0, n)))
+
+
+def test_the_intercept_allows_for_positives_at_one_that_the_sample_lacks():
+    """With 4% of the positives at exactly 1, three samples of thirty in ten contain none."""
+    prior, share, found = 0.3, 0.04, []
+    rng = np.random.default_rng(5)
+    for _ in range(TRIALS):
+        known = rarely_one(rng, 30, share)
+        rows = rarely_one(rng, 20_000, prior * share)
+        scores = PUScores(known, rows, prior=prior, setting="two-sample")
+        found.append(METRICS["calibration_intercept"].interval(scores))
+    z, weight = roots_hermitenorm(60)
+    target = brentq(
+        lambda a: (
+            (1.0 - prior * share) * (weight @ expit(z - 1.0 + a)) / weight.sum()
+            - prior * (1.0 - share)
+        ),
+        -5.0,
+        5.0,
+    )
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_the_slope_of_separable_rows_is_unbounded():
+    """Far out, the moment equation holds up to rounding error, whose sign means nothing."""
+    known = np.repeat([0.0, 0.01, 1.0], [19, 7, 4])
+    rows = np.repeat([0.0, 0.01, 0.02, 0.03, 0.04, 1.0], [29_025, 605, 141, 53, 29, 147])
+    scores = PUScores(known, rows, prior=0.005, setting="two-sample")
+    found = METRICS["calibration_slope"].interval(scores)
+    assert np.isnan(found.value)
+    assert found.low == -np.inf
+
+
+def test_the_boyce_index_allows_for_windows_without_positives():
+    """Most positives have the lowest scores, but the few at the top make the index positive."""
+    rng = np.random.default_rng(6)
+    found, prior = [], 0.3
+    positive = np.linspace(0.0, 1.0, 20_000) ** 40
+    negative = rng.beta(2.5, 20.0, 20_000)
+    labels = np.repeat([1, 0], 20_000)
+    weight = np.repeat([prior, 1.0 - prior], 20_000)
+    every = np.concatenate([positive, negative])
+    whole = PUScores.from_labels(labels, every, sample_weight=weight, weight_kind="importance")
+    target = METRICS["boyce_index"].function(whole)
+    for _ in range(60):
+        hidden = rng.random(3000) < prior
+        rows = np.where(hidden, rng.choice(positive, 3000), rng.choice(negative, 3000))
+        scores = PUScores(rng.choice(positive, 30), rows, prior=prior, setting="two-sample")
+        found.append(METRICS["boyce_index"].interval(scores))
+    held = np.mean([one.low <= target <= one.high for one in found])
+    assert held > 0.95 - 3.0 * np.sqrt(0.05 * 0.95 / 60)
 
 
 def calibrated(seed, *, off=0.0, labeling=None):
