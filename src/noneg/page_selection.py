@@ -14,7 +14,7 @@ import numpy as np
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import band_parts, selected_limits
 from noneg.intervals import law_means, t_score
-from noneg.performance.ranking import top_parts
+from noneg.performance.top import top_parts
 from noneg.registry import METRICS
 from noneg.selection import Box, Cells, density, running_wins
 

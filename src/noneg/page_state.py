@@ -28,7 +28,8 @@ from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Options, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
-from noneg.performance.ranking import auroc, lift_at_interval, pair_limits
+from noneg.performance.ranking import auroc, pair_limits
+from noneg.performance.top import lift_at_interval
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labeled_shares, pu_shares

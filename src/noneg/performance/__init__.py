@@ -38,10 +38,6 @@ from noneg.performance.early import (
     bedroc_interval as bedroc_interval,
     boyce_index as boyce_index,
     boyce_index_interval as boyce_index_interval,
-    enrichment_factor as enrichment_factor,
-    enrichment_factor_interval as enrichment_factor_interval,
-    recall_at as recall_at,
-    recall_at_interval as recall_at_interval,
 )
 from noneg.performance.guarantees import (
     CertifiedNegatives as CertifiedNegatives,
@@ -75,13 +71,9 @@ from noneg.performance.ranking import (
     auroc_interval as auroc_interval,
     average_precision as average_precision,
     average_precision_interval as average_precision_interval,
-    lift_at as lift_at,
-    lift_at_interval as lift_at_interval,
     partial_auc as partial_auc,
     partial_auc_interval as partial_auc_interval,
     pr as pr,
-    precision_at as precision_at,
-    precision_at_interval as precision_at_interval,
     roc as roc,
 )
 from noneg.performance.risk import risk as risk, risk_interval as risk_interval
@@ -116,4 +108,14 @@ from noneg.performance.thresholds import (
     recall_interval as recall_interval,
     specificity as specificity,
     specificity_interval as specificity_interval,
+)
+from noneg.performance.top import (
+    enrichment_factor as enrichment_factor,
+    enrichment_factor_interval as enrichment_factor_interval,
+    lift_at as lift_at,
+    lift_at_interval as lift_at_interval,
+    precision_at as precision_at,
+    precision_at_interval as precision_at_interval,
+    recall_at as recall_at,
+    recall_at_interval as recall_at_interval,
 )

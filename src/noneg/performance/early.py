@@ -1,9 +1,5 @@
-r"""Metrics from other fields: drug discovery, e-discovery, ecology, clinical prediction.
+r"""Metrics of the whole order from other fields: drug discovery and ecology.
 
-Recall at k
-    The share of all positives that lie among the top k rows.
-Enrichment factor
-    The share of positives in the top 1% relative to their share in all rows, also called the lift.
 BEDROC
     The mean of :math:`e^{-\alpha u}` over the positives, where u is a positive's relative rank in
     the list, from 0 at the top to 1 at the bottom. It is scaled so that the worst order gets 0 and
@@ -26,7 +22,6 @@ Continuous Boyce index
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -37,7 +32,8 @@ from noneg.calibration.reliability import clopper_pearson, ratio_limits
 from noneg.checks import check_level, check_number
 from noneg.intervals import area_limits, no_spread, prior_words, share_limits, trust_words
 from noneg.laws import Ordered
-from noneg.performance.ranking import METHOD, check_k, lift_at, lift_at_interval
+from noneg.performance.ranking import undefined
+from noneg.performance.top import METHOD, TRUCHON
 from noneg.registry import add_metric, in_range
 from noneg.results import Estimate
 
@@ -55,73 +51,6 @@ WIDTH = 0.1  # Width of a window, as a share of the range.
 FEWEST = 3  # Windows that determine a correlation.
 DIGITS = 10  # Ratios that agree to this many decimals are considered equal.
 BY_RANKS = "ranks allowed by the limits of the ratios"
-TRUCHON = "Truchon & Bayly (2007), Evaluating virtual screening methods"
-
-
-def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
-    """Return the share of all positives that lie in the top k rows; the prior is not used.
-
-    Parameters
-    ----------
-    scores : PUScores
-    k : float or int
-        As in `precision_at`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
-    >>> recall_at(scores, k=0.5)
-    0.75
-    """
-    return lift_at(scores, k=k) * check_k(scores, k)
-
-
-@in_range
-def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
-    """Return the recall among the top k with its interval; see `recall_at`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
-    >>> print(recall_at_interval(scores, k=100))
-    0.7500 [0.6672, 0.8236]
-    """
-    found, share = lift_at_interval(scores, level=level, k=k), check_k(scores, k)
-    low, high, value = (x * share for x in (found.low, found.high, found.value))
-    least, most = found.identified or (np.nan, np.nan)
-    ends = None if found.identified is None else (least * share, most * share)
-    return replace(found, value=value, low=low, high=high, identified=ends, raw=None)
-
-
-def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
-    """Return the enrichment factor of the top k, another name for `lift_at`; k is 1% by default.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
-    >>> enrichment_factor(scores, k=0.25)
-    2.0
-    """
-    return lift_at(scores, k=k)
-
-
-@in_range
-def enrichment_factor_interval(
-    scores: PUScores, *, level: float = 0.95, k: float = 0.01
-) -> Estimate:
-    """Return the enrichment factor with its interval; see `enrichment_factor`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
-    >>> print(enrichment_factor_interval(scores, k=50))
-    2.0000 [1.7056, 2.2610]
-    """
-    return lift_at_interval(scores, level=level, k=k)
 
 
 def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
@@ -171,8 +100,7 @@ def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.
     early, by_t, by_q = _early(steps, check_alpha(alpha))
     value = bedroc(scores, alpha=alpha)
     if np.isnan(value):
-        words = "undefined, an empty class"
-        return Estimate(value=value, low=0.0, high=1.0, level=level, method=words)
+        return undefined(scores, level, "an empty class")
     found = [_limits(steps, (early, by_t, by_q), prior, alpha, level) for prior in scores.prior_set]
     lows, highs = zip(*found, strict=True)
     words = METHOD + prior_words(scores)
@@ -328,22 +256,6 @@ def _extreme(low: Floats, high: Floats, sign: float) -> float:
     found[rows] = ranks
     return _correlation(found)
 
-
-add_metric(
-    recall_at,
-    recall_at_interval,
-    title="Recall in the top 10%",
-    needs_prior=False,
-)
-
-add_metric(
-    enrichment_factor,
-    enrichment_factor_interval,
-    title="Enrichment factor of the top 1%",
-    citation=TRUCHON,
-    range=(0.0, np.inf),
-    needs_prior=False,
-)
 
 add_metric(
     bedroc,

@@ -1,4 +1,4 @@
-r"""Ranking quality: areas under the curves, the top of the list, and the curves themselves.
+r"""Ranking quality: areas under the curves, and the curves themselves.
 
 AUROC
     If PAUC is the probability that a labeled positive scores higher than an unlabeled row, where a
@@ -18,40 +18,24 @@ Range
 Variance of areas
     Computed from the influence of each row on the area (DeLong et al. 1988). Rows that belong to
     both samples are counted once, and for labeled data the prior varies with the rows.
-Top of the list
-    Let q be the score at which a share k of the marginal sample is reached from the top. The
-    positives in the top k are those above q; rows tied at q enter in proportion, which equals the
-    mean over all orders of the ties. The noise in q itself is part of the variance: to first order,
-    the share of positives found changes by :math:`\delta\mathrm{TPR} - r\,\delta\mathrm{PPR}`,
-    where r is the slope :math:`d\mathrm{TPR}/d\mathrm{PPR}` at q, estimated over a window on either
-    side. The steeper slope is used, because the two differ when the top contains exactly the
-    positives.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from noneg import kernels
-from noneg.bins import order_statistics
-from noneg.checks import check_level, check_number, check_rate
-from noneg.errors import InputError
+from noneg.checks import check_level, check_rate
 from noneg.intervals import (
-    LawMeans,
-    Shares,
     area_limits,
     over_prior_grid,
     prior_words,
-    sample_sizes,
-    share_limits,
     skewed_limits,
     t_score,
-    tail_means,
-    trust_words,
     with_unseen,
     z_score,
 )
@@ -71,7 +55,6 @@ from noneg.selection import (
     is_selected,
     over_box,
     running_wins,
-    widened,
 )
 
 if TYPE_CHECKING:
@@ -88,6 +71,8 @@ if TYPE_CHECKING:
 
 # Number of priors at which limits are evaluated if the prior is only known to lie in an interval.
 PRIOR_GRID = 9
+# Smallest spread of influences that determines a direction.
+LEAST = 1e-9
 
 
 def auroc(scores: PUScores) -> float:
@@ -150,7 +135,7 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """
     level, value = check_level(level), auroc(scores)
     if np.isnan(value):
-        return _unknown(scores, level, "no pair of a positive and another row")
+        return undefined(scores, level, "no pair of a positive and another row")
     if is_selected(scores):
         return area_bounds(scores, value, level)
     pair, share = pair_limits(scores, value, level), scores.labeled_share
@@ -272,7 +257,7 @@ def partial_auc_interval(
     level, m, steps = check_level(level), check_max_fpr(max_fpr), Ordered(scores)
     value = partial_auc(scores, max_fpr=m, standardized=standardized)
     if np.isnan(value):
-        return _unknown(scores, level, "an empty class")
+        return undefined(scores, level, "an empty class")
 
     def shown(area: float) -> float:
         return _mcclish(area, m) if standardized else area
@@ -390,7 +375,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     level, steps = check_level(level), Ordered(scores)
     value = _mean_precision(steps, scores.known_prior).value
     if np.isnan(value):
-        return _unknown(scores, level, "no positive")
+        return undefined(scores, level, "no positive")
 
     def limits(prior: float, steps: Steps = steps) -> Limits:
         area = _mean_precision(steps, prior)
@@ -423,7 +408,7 @@ def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: fl
     influence = influence - mass @ influence
     spread = float(np.sqrt(mass @ influence**2))
     errors = [error, error]
-    if spread > ROUNDING and error > 0.0:
+    if spread > LEAST and error > 0.0:
         steepness = t / np.sqrt(rows) * influence / spread
         tilted = [Selected(steps, Law(knots, np.exp(tilt))) for tilt in (-steepness, steepness)]
         errors = [_relative_error(summary(near), near) for near in tilted]
@@ -474,7 +459,8 @@ def _bounded_mean_precision(
     )
 
 
-def _unknown(scores: PUScores, level: float, why: str) -> Estimate:
+def undefined(scores: PUScores, level: float, why: str) -> Estimate:
+    """Return an undefined share, whose interval is its whole range."""
     words = f"undefined, {why}{prior_words(scores)}"
     return Estimate(value=float("nan"), low=0.0, high=1.0, level=level, method=words)
 
@@ -606,277 +592,6 @@ add_metric(
     title="Average precision",
     ranks=True,
     by_prior=_average_precision_curve,
-)
-
-
-# Tolerance for comparing ranks.
-ROUNDING = 1e-9
-
-METHOD = "binomial interval by effective size"
-
-
-def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
-    r"""Return the share of positives among the rows with the highest scores.
-
-    .. math:: \pi\,\mathrm{TPR}_k / k
-
-    Parameters
-    ----------
-    scores : PUScores
-    k : float or int
-        A float in (0, 1] is a share of the marginal sample; an int is a number of its rows. Ties at
-        the border count in proportion.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
-    >>> precision_at(scores, k=2)
-    0.75
-    """
-    share = check_k(scores, k)
-    return scores.known_prior * _found(scores, share) / share
-
-
-@in_range
-def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
-    """Return the precision among the top k with its interval; see `precision_at`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
-    >>> print(precision_at_interval(scores, k=100))
-    0.7500 [0.6668, 0.8213]
-    """
-    level, share = check_level(level), check_k(scores, k)
-    value, prior = precision_at(scores, k=k), scores.known_prior
-    if is_selected(scores):
-        return _bounded_top(scores, value, share, level, per_row=True)
-    if scores.prior_is_estimated:
-        by_prior = value / prior if prior > 0.0 else 0.0
-        sides = _Top.sides(scores, share)
-        variance = max(side.variance(prior / share, by_prior) for side in sides)
-        low, high = share_limits(
-            min(value, 1.0), variance, share * scores.effective_marginal, level
-        )
-    else:
-        least, most = scores.prior_set
-        found = _found_limits(scores, share, level)[0]
-        low, high = found[0] * least / share, found[1] * most / share
-    words = METHOD + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
-
-
-def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
-    r"""Return the ratio of the positives in the top k to those expected in k random rows.
-
-    .. math:: \mathrm{TPR}_k / k
-
-    The prior is not used. The result is nan for labeled data without positives.
-
-    Parameters
-    ----------
-    scores : PUScores
-    k : float or int
-        As in `precision_at`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1], [0.1, 0.6, 0.6, 0.9])
-    >>> lift_at(scores, k=0.5)
-    1.5
-    """
-    share = check_k(scores, k)
-    return _found(scores, share) / share if scores.n_positive > 0.0 else float("nan")
-
-
-@in_range
-def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
-    """Return the lift of the top k with its interval; see `lift_at`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.6, 0.9] * 50)
-    >>> print(lift_at_interval(scores, k=100))
-    1.5000 [1.3345, 1.6472]
-    """
-    level, share = check_level(level), check_k(scores, k)
-    if is_selected(scores):
-        return _bounded_top(scores, lift_at(scores, k=k), share, level, per_row=False)
-    low, high = _found_limits(scores, share, level)[0]
-    return Estimate(
-        value=lift_at(scores, k=k),
-        low=low / share,
-        high=high / share,
-        level=level,
-        method=METHOD + trust_words(scores),
-    )
-
-
-def check_k(scores: PUScores, k: object) -> float:
-    """Return k as a share of the marginal sample."""
-    rule = "a share in (0, 1], or a whole number of rows of the marginal sample"
-    number = check_number(k, "k", rule)
-    whole = isinstance(k, (int, np.integer)) and not isinstance(k, bool)
-    share = number / scores.n_marginal if whole else number
-    if isinstance(k, bool) or not 0.0 < share <= 1.0:
-        raise InputError("k", f"must be {rule} ({scores.n_marginal:,.0f})", value=k)
-    return share
-
-
-def _tails(scores: PUScores, first: float, last: float) -> LawMeans:
-    """Return the shares strictly above the score at `first`, and at or above the one at `last`."""
-    q = np.array([1.0 - first, max(1.0 - last, 0.0)])
-    cuts = scores.marginal_quantiles(q)
-    if cuts is None:
-        # The first score whose rank exceeds the given one, which is the last row in the top.
-        ranks = q * scores.effective_marginal * (1.0 + ROUNDING) + ROUNDING
-        cuts = order_statistics(scores, ranks)
-    # The top 100% contains all positives, even those that score below every marginal row.
-    return tail_means(scores, [np.nextafter(cuts[0], 2.0), cuts[1] if last < 1.0 else 0.0])
-
-
-def _found(scores: PUScores, share: float) -> float:
-    """Return the TPR in the top `share`."""
-    return _Top.between(_tails(scores, share, share), share).found
-
-
-def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
-    """Return the quantities that describe the top of the list, for computing a range.
-
-    These are the TPR strictly above the border of the top and at or above it, the position between
-    the two, the TPR in the top with its limits widened by half a row (`Shares.continuous`), and its
-    slope with respect to the share of rows.
-    """
-    means = _tails(scores, share, share)
-    top, half = _Top.between(means, share), 0.5 / scores.effective_positive
-    (low, high), slope = _found_limits(scores, share, level)
-    return {
-        "tpr": means.positive,
-        "place": top.place,
-        "found": top.found,
-        "limits": (max(low - half, 0.0), min(high + half, 1.0)),
-        "slope": slope,
-        "share": share,
-    }
-
-
-def _bounded_top(
-    scores: PUScores, value: float, share: float, level: float, *, per_row: bool
-) -> Estimate:
-    """Return precision (per row) or lift at the top, with its range over all unknowns."""
-    top = top_parts(scores, share, level)
-
-    def scale(prior: float) -> float:
-        return prior / share if per_row else 1.0 / share
-
-    def point(law: Law, prior: float) -> float:
-        # Rows that tie at the border enter in proportion under every distribution.
-        above, from_there = law(top["tpr"])
-        return float(above + top["place"] * (from_there - above)) * scale(prior)
-
-    def ends(law: Law, prior: float) -> Limits:
-        found, one = min(top["found"], 1.0), point(law, prior)
-        moved = (law(np.array(top["limits"])) - law(found)) * scale(prior)
-        ends = one + float(moved[0]), one + float(moved[1])
-        if law.near is None:
-            return ends
-        # Additional rows with high scores raise the cutoff of the top.
-        gap = -float(law.slope(found)) * top["slope"] * (found - share) * scale(prior)
-        added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
-        return widened(one, ends, z_score(level) ** 2 * added)
-
-    reach = (0.0, 1.0 if per_row else np.inf)
-    return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
-
-
-def _found_limits(scores: PUScores, share: float, level: float) -> tuple[Limits, float]:
-    """Return confidence limits for the TPR in the top, and the steeper slope at the border."""
-    value, sides = min(_found(scores, share), 1.0), _Top.sides(scores, share)
-    sizes = sample_sizes(scores, sides[0].means.cut, level)
-    ends = [side.limits(value, share, sizes, level) for side in sides]
-    low, high = min(low for low, _ in ends), max(high for _, high in ends)
-    return (max(low, 0.0), min(high, 1.0)), max(side.slope for side in sides)
-
-
-@dataclass(frozen=True, eq=False)
-class _Top:
-    """The TPR at which a share of the marginal sample is reached, between two thresholds.
-
-    Attributes
-    ----------
-    means : LawMeans
-        Shares above the upper threshold, and at or above the lower threshold.
-    place : float
-        Position between the thresholds at which the share is reached, from 0 to 1.
-    found, slope : float
-        TPR at that position, and its slope as a function of PPR.
-    """
-
-    means: LawMeans
-    place: float
-    found: float
-    slope: float
-
-    @classmethod
-    def between(cls, means: LawMeans, share: float) -> _Top:
-        (t0, t1), (q0, q1) = means.positive, means.marginal
-        place, slope = 0.0, 0.0
-        if q1 > q0:
-            place, slope = float(np.clip((share - q0) / (q1 - q0), 0.0, 1.0)), (t1 - t0) / (q1 - q0)
-        return cls(means, place, float(t0 + place * (t1 - t0)), float(slope))
-
-    @classmethod
-    def sides(cls, scores: PUScores, share: float) -> list[_Top]:
-        """Return one window on each side of the border; windows shrink slowly as rows increase.
-
-        Noise can move the border to either side, and where the classes separate at the border, the
-        slopes on the two sides differ.
-        """
-        rows = scores.effective_marginal * share
-        # Stay within half the distance to either end, where there are no rows.
-        reach = min(share, 1.0 - share) * max(rows, 32.0) ** -0.2
-        tied = _tails(scores, share, share)
-        # A score shared by many rows is a window of its own.
-        if tied.marginal[1] - tied.marginal[0] > reach:
-            return [cls.between(tied, share)]
-        windows = (share - reach, share), (share, share + reach)
-        return [cls.between(_tails(scores, *ends), share) for ends in windows]
-
-    @property
-    def weight(self) -> Floats:
-        """Weights of the two thresholds."""
-        return np.array([1.0 - self.place, self.place])
-
-    def variance(self, factor: float, d_prior: float) -> float:
-        """Return the variance of ``factor * found``, including the variation in the prior."""
-        by_tpr, by_ppr = factor * self.weight, -factor * self.slope * self.weight
-        return self.means.variance([*by_tpr, *by_ppr, d_prior])
-
-    def limits(self, value: float, share: float, sizes: Floats, level: float) -> Limits:
-        """Return limits for the TPR, allowing for its own noise and that of the border."""
-        both = np.kron(np.eye(2), self.weight)
-        covariance = both @ self.means.covariance[:-1, :-1] @ both.T
-        shares = Shares.build(np.array([value, share]), covariance, sizes, level)
-        low, high = shares.limits(lambda x: x[..., 0] - self.slope * (x[..., 1] - share))
-        return float(low), float(high)
-
-
-add_metric(
-    precision_at,
-    precision_at_interval,
-    title="Precision in the top 10%",
-)
-
-add_metric(
-    lift_at,
-    lift_at_interval,
-    title="Lift in the top 10%",
-    range=(0.0, np.inf),
-    needs_prior=False,
 )
 
 
