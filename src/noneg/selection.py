@@ -373,10 +373,12 @@ class Selected:
         rise = [height[at] - height[at - 1] for height in (self.tpr, self.steps.tpr)]
         return positive * (rise[0] / rise[1]), marginal
 
-    def variance(self, d_tpr: Floats, d_ppr: Floats, d_prior: float) -> float:
-        """Return the variance of a function of the heights, given its derivatives."""
+    def variance(
+        self, d_tpr: Floats, d_ppr: Floats, d_prior: float, *, unseen: bool = True
+    ) -> float:
+        """Return the variance of a function of the heights, as `Ordered.variance` does."""
         tpr = self.steps.tpr
-        given = self.steps.variance(d_tpr * self.law.slope(tpr), d_ppr, d_prior)
+        given = self.steps.variance(d_tpr * self.law.slope(tpr), d_ppr, d_prior, unseen=unseen)
         drift = float(d_tpr @ (self.law.drift(lambda one: one(tpr)) + np.zeros_like(tpr)))
         gap = float(d_ppr @ (tpr - self.ppr)) if self.steps.pooled else 0.0
         return self.law.drifted(given, drift, gap)
@@ -422,8 +424,15 @@ class Cells:
             np.append(0.0, np.cumsum(sums[:, k]) / self.totals[k]) for k in (0, 1)
         )
 
-    def variance(self, d_tpr: Floats, d_ppr: Floats, _d_prior: float) -> float:
-        """Return the variance of a function of the heights, given its derivatives."""
+    def variance(
+        self,
+        d_tpr: Floats,
+        d_ppr: Floats,
+        _d_prior: float,
+        *,
+        unseen: bool = True,  # noqa: ARG002
+    ) -> float:
+        """Return the variance of a function of the heights; cells hide the single positives."""
         one, other = (
             self._influence(d, height, total)
             for d, height, total in zip(

@@ -419,8 +419,8 @@ def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: fl
 
 def _relative_error(summary: _Summary, steps: Steps) -> float:
     """Return the standard error relative to the value; infinite if rounding makes it 0 or less."""
-    value = summary.value
-    return float(np.sqrt(summary.variance(steps))) / value if value > 0.0 else np.inf
+    value, variance = summary.value, summary.variance(steps, unseen=False)
+    return float(np.sqrt(variance)) / value if value > 0.0 else np.inf
 
 
 def _bounded_mean_precision(
@@ -485,8 +485,8 @@ class _Summary:
     # The TPR where a partial area ends.
     cut: float = 1.0
 
-    def variance(self, steps: Steps) -> float:
-        return steps.variance(*self.slopes()) + self.unseen**2
+    def variance(self, steps: Steps, *, unseen: bool = True) -> float:
+        return steps.variance(*self.slopes(), unseen=unseen) + self.unseen**2
 
 
 def _area(steps: Steps, prior: float, m: float = 1.0) -> _Summary:
