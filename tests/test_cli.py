@@ -70,6 +70,13 @@ def test_help_and_version():
         assert f"noneg {command}" in good(command, "--help")
 
 
+def test_the_module_runs_as_the_command():
+    run = subprocess.run(
+        [sys.executable, "-m", "noneg", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == good("--version")
+
+
 def test_the_table_of_an_evaluation(world_file):
     lines = good("evaluate", world_file, *TWO_SAMPLE).splitlines()
     assert lines[0] == "scores.csv: score 'score', label 'label'"
