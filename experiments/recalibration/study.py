@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from experiments.recalibration import page
-from experiments.recalibration.fits import CURVES, band, choice, likelihood, quiet
+from experiments.recalibration.fits import CURVES, again, band, choice, likelihood, quiet
 from experiments.study import Run, Study, cells, data_file
 from experiments.tables import Row
 from noneg import PUScores, compare
@@ -235,7 +235,7 @@ def mnist(run: Run) -> dict[str, list[Row]]:
 
 STUDY = Study(
     "recalibration",
-    parts=(synthetic, networks, likelihood, choice, band, mnist),
+    parts=(synthetic, networks, likelihood, again, choice, band, mnist),
     page="experiments.recalibration.page",
     style={"savefig.dpi": 120},
     named=("mnist",),

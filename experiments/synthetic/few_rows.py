@@ -34,6 +34,8 @@ BLOCK = 40  # draws per cell and round, so that all cells grow together
 ROUNDING = 1e-9
 # Coverage that nominal 95% intervals should have in almost every cell, and in every cell.
 WANTED, LEAST = (0.93, 0.985), 0.9
+# Shares of calibrated scores that a test at 5% should reject.
+SIZES = (0.03, 0.07)
 SETTINGS = ("two-sample", "one-sample", "importance", "propensity")
 
 
@@ -423,14 +425,16 @@ def show_size(tables: Tables) -> str:
     rows, lines = tables("size"), []
     for setting, n in sorted({(row["setting"], row["n_positive"]) for row in rows}):
         mine = pick(rows, setting=setting, n_positive=n)
+        both = column(mine, "both")
+        kept = np.sum((both >= SIZES[0]) & (both <= SIZES[1]))
         words = [
             f"{100 * x:.1f}"
-            for found in (column(mine, "both"), column(mine, "grouped"))
+            for found in (both, column(mine, "grouped"))
             for x in (found.min(), found.mean(), found.max())
         ]
-        lines.append([setting, str(n), str(len(mine)), *words])
+        lines.append([setting, str(n), str(len(mine)), str(kept), *words])
     return table(
-        "setting | positives | cells | lowest % | mean % | most % | "
+        "setting | positives | cells | 3 to 7% | lowest % | mean % | most % | "
         "grouped: lowest % | mean % | most %",
         lines,
     )
