@@ -606,7 +606,7 @@ def table_rules() -> dict[str, Rule]:
     """Return the contingency-table metrics by name."""
     named = registered_rules()
     aliases = {short: named[name] for short, name in ALIASES.items()}
-    return dict(sorted((named | aliases | _MORE).items()))
+    return dict(sorted((_MORE | named | aliases).items()))
 
 
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
