@@ -17,12 +17,14 @@ found = evaluate(scores)
 assert found.metrics["false_discovery_rate"].value == 1.0 - found.metrics["precision"].value
 assert "False discovery rate" in to_html(found)
 scorer("false_discovery_rate", setting="labeled")
+from noneg.lab.bench.measures import criteria
+assert criteria()["pu_false_discovery_rate"] == "false_discovery_rate"
 """,
     "calibrator": """
 from noneg import PUScores
 from noneg.recalibration import load, make
-calibrator = make("constant").fit(PUScores.from_labels([0, 1], [0.3, 0.6]))
-assert load(calibrator.to_json()).transform([0.2]).tolist() == [0.5]
+calibrator = make("line").fit(PUScores.from_labels([0, 1], [0.25, 0.5]))
+assert load(calibrator.to_json()).transform([0.375]).tolist() == [0.5]
 """,
     "prior estimator": """
 from noneg import PUScores
@@ -36,6 +38,12 @@ from noneg.learning import PUClassifier
 rng = np.random.default_rng(0)
 X, labeled = rng.normal(size=(200, 2)), rng.random(200) < 0.3
 PUClassifier("capped", setting="two-sample", prior=0.5, epochs=1).fit(X, labeled)
+""",
+    "table learner": """
+from noneg.learning import PUClassifier
+X, labeled = [[0.0], [1.0], [4.0], [5.0], [4.0]], [0, 0, 1, 1, 0]
+model = PUClassifier("means", setting="one-sample", prior=0.6).fit(X, labeled)
+assert model.predict([[0.5], [4.5]]).tolist() == [0, 1]
 """,
     "chart": """
 from noneg.report.charts import specification
