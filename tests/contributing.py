@@ -33,8 +33,8 @@ def apply(diff: str, folder: Path, *options: str) -> str:
 def rewritten(diff: str) -> str:
     """Return the diff with current line numbers and context."""
     with tempfile.TemporaryDirectory() as name:
-        # One line of context is enough to find the place.
-        if complaint := apply(diff, folder := Path(name), "-C1"):
+        # One line of context is enough to find the place, and lines edited by hand are counted.
+        if complaint := apply(diff, folder := Path(name), "-C1", "--recount"):
             raise SystemExit(f"{complaint}Edit the diff in {PAGE.name} by hand:\n{diff}")
         files = re.findall(r"^\+\+\+ (\S+)$", diff, re.MULTILINE)
         return "".join(_difference(file, folder) for file in files)
