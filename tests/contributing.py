@@ -21,11 +21,17 @@ def diffs() -> dict[str, str]:
 
 
 def apply(diff: str, folder: Path, *options: str) -> str:
-    """Apply a diff to a copy of ``src/`` in a folder, and return the complaint of git."""
+    """Apply a diff to a copy of ``src/`` in a folder, and return the complaints of git."""
     shutil.copytree(ROOT / "src", folder / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    # To recount its lines, git needs the files one at a time.
+    parts = re.split(r"^(?=--- \S+\n\+\+\+ )", diff, flags=re.MULTILINE)[1:]
+    return "".join(_complaint(part, folder, options) for part in parts)
+
+
+def _complaint(part: str, folder: Path, options: tuple[str, ...]) -> str:
     command = ["git", "apply", "-p0", *options, "-"]
     run = subprocess.run(
-        command, input=diff, text=True, capture_output=True, check=False, cwd=folder
+        command, input=part, text=True, capture_output=True, check=False, cwd=folder
     )
     return run.stderr if run.returncode else ""
 
