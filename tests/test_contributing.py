@@ -1,16 +1,12 @@
 """The diffs in CONTRIBUTING apply, and the additions appear where the page says."""
 
-import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from contributing import apply, diffs, rewritten
 
-ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-DIFFS = dict(re.findall(r"### An? ([\w ]+)\n.*?```diff\n(.*?)```", TEXT, re.DOTALL))
+DIFFS = diffs()
 FINDS = {
     "metric": """
 from noneg import PUScores, evaluate
@@ -21,12 +17,14 @@ found = evaluate(scores)
 assert found.metrics["false_discovery_rate"].value == 1.0 - found.metrics["precision"].value
 assert "False discovery rate" in to_html(found)
 scorer("false_discovery_rate", setting="labeled")
+from noneg.lab.bench.measures import criteria
+assert criteria()["pu_false_discovery_rate"] == "false_discovery_rate"
 """,
     "calibrator": """
 from noneg import PUScores
 from noneg.recalibration import load, make
-calibrator = make("constant").fit(PUScores.from_labels([0, 1], [0.3, 0.6]))
-assert load(calibrator.to_json()).transform([0.2]).tolist() == [0.5]
+calibrator = make("line").fit(PUScores.from_labels([0, 1], [0.25, 0.5]))
+assert load(calibrator.to_json()).transform([0.375]).tolist() == [0.5]
 """,
     "prior estimator": """
 from noneg import PUScores
@@ -41,6 +39,12 @@ rng = np.random.default_rng(0)
 X, labeled = rng.normal(size=(200, 2)), rng.random(200) < 0.3
 PUClassifier("capped", setting="two-sample", prior=0.5, epochs=1).fit(X, labeled)
 """,
+    "table learner": """
+from noneg.learning import PUClassifier
+X, labeled = [[0.0], [1.0], [4.0], [5.0], [4.0]], [0, 0, 1, 1, 0]
+model = PUClassifier("means", setting="one-sample", prior=0.6).fit(X, labeled)
+assert model.predict([[0.5], [4.5]]).tolist() == [0, 1]
+""",
     "chart": """
 from noneg.report.charts import specification
 assert specification("flagged")["encoding"]["y"]["field"] == "ppr"
@@ -54,11 +58,16 @@ def test_every_kind_of_part_has_an_example():
 
 @pytest.mark.parametrize("kind", FINDS)
 def test_an_example_applies_and_shows(kind, tmp_path):
-    shutil.copytree(ROOT / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    apply = ["git", "apply", "-p0", "-"]
-    subprocess.run(apply, input=DIFFS[kind], text=True, check=True, cwd=tmp_path)
+    complaint = apply(DIFFS[kind], tmp_path)
+    assert not complaint, f"{complaint}Run: python tests/contributing.py"
     script = f"import sys; sys.path.insert(0, {str(tmp_path / 'src')!r})\n{FINDS[kind]}"
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_rewritten_example_finds_its_lines_again():
+    moved = DIFFS["metric"].replace("@@ -", "@@ -1", 1)
+    assert rewritten(moved) == rewritten(DIFFS["metric"])
+    assert rewritten(rewritten(moved)) == rewritten(moved)

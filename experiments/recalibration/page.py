@@ -7,10 +7,10 @@ from matplotlib import pyplot as plt
 
 from experiments.drawing import panels, shared_legend
 from experiments.tables import Tables, column, distinct, pick, read
-from noneg.recalibration import METHODS
 
-# Methods that fit a map; "auto" chooses among them.
-NAMES = [name for name in METHODS if name not in ("identity", "prior-shift", "venn-abers")]
+# Methods in the stored tables that fit a map; "auto" chooses among them.
+NAMES = ["temperature", "platt", "beta", "bpm", "mix-n-match", "spline", "histogram"]
+NAMES += ["scaling-binning", "isotonic", "auto"]
 # From the paper's Tables 1 and 5.
 PAPER = ("temperature", "isotonic", "mix-n-match", "spline", "bpm")
 # Curves that can be fitted by likelihood.

@@ -128,8 +128,6 @@ class Rule:
     by_odds : bool
         Whether the ratio is multiplied by the square root of ``prior / (1 - prior)`` over
         ``PPR (1 - PPR)``.
-    of_positives : bool
-        Whether the metric is undefined without positives.
 
     Examples
     --------
@@ -142,7 +140,6 @@ class Rule:
     low: float = 0.0
     high: float = 1.0
     by_odds: bool = False
-    of_positives: bool = False
 
     def __call__(self, tpr: Floats, ppr: Floats, prior: Floats | float) -> Floats:
         """Return the metric; nan where it is undefined."""
@@ -153,7 +150,7 @@ class Rule:
             if self.by_odds:
                 value = value * np.sqrt(prior / (1.0 - prior) / (ppr * (1.0 - ppr)))
         defined = np.isfinite(value)
-        if self.of_positives:
+        if self.needs_positives:
             defined &= prior != 0.0
         return np.where(defined, value, np.nan)[()]
 
@@ -162,6 +159,12 @@ class Rule:
         """Whether the metric does not depend on the prior."""
         _, b, _, d = self.matrix
         return not (any(b) or any(d) or self.by_odds)
+
+    @cached_property
+    def needs_positives(self) -> bool:
+        """Whether the metric is undefined without positives: at prior 0, it depends on the TPR."""
+        (_, in_a, _), _, (_, in_c, _), _ = self.matrix
+        return bool(in_a or in_c) and not self.by_odds
 
     def prior(self, scores: PUScores) -> float:
         """Return the prior of the scores; nan if it is neither known nor needed."""

@@ -9,7 +9,8 @@ from collections import Counter
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
-from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
+from noneg.learning import BaggingPU, PUClassifier, WeightedPU
+from noneg.learning.estimator import TABLE_LEARNERS
 from noneg.recalibration import Recalibrated
 
 UNNAMED = "trains on labels 1 and 2, or 'one' and 'two'; which one is positive is never guessed"
@@ -28,9 +29,7 @@ PU = {"setting": "two-sample", "prior": 0.02}
 # scikit-learn declares the same for its own BaggingClassifier, which a test verifies.
 DRAWN = "draws rows at random by their weights, as scikit-learn's own bagging does"
 # Estimators with their defaults, and the checks that they fail by design.
-MODELS = {
-    "BoostedPU": (BoostedPU(**PU), COMMON),
-    "LinearPU": (LinearPU(**PU), COMMON),
+MODELS = {kind.__name__: (kind(**PU), COMMON) for kind in TABLE_LEARNERS.values()} | {
     "WeightedPU": (WeightedPU(setting="one-sample", prior=0.6), COMMON),
     "BaggingPU": (
         BaggingPU(**PU, n_estimators=20),

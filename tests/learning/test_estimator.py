@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from noneg.calibration import ece
 from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
 from noneg.learning.base import PUEstimator, sigmoid
+from noneg.learning.estimator import TABLE_LEARNERS
 from noneg.learning.networks import CNN, MLP
 from noneg.performance import oracle_accuracy
 from noneg.prior import estimate_prior
@@ -38,7 +40,15 @@ def make(kind, setting="one-sample", prior=0.4, **options):
     return kind(setting=setting, prior=prior, **options)
 
 
-KINDS = [PUClassifier, BoostedPU, WeightedPU, BaggingPU, LinearPU]
+KINDS = [PUClassifier, *TABLE_LEARNERS.values()]
+
+
+@pytest.mark.parametrize("name", TABLE_LEARNERS)
+def test_every_table_learner_is_described(name):
+    kind = TABLE_LEARNERS[name].__name__
+    page = (Path(__file__).parents[2] / "docs" / "learning.md").read_text("utf-8")
+    assert f"`{kind}" in page, f"add {kind} to the first table in docs/learning.md"
+    assert f'"{name}"' in PUClassifier.__doc__, f"name {name!r} in the docstring of PUClassifier"
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from noneg.learning import BaggingPU, LinearPU, PUClassifier, WeightedPU
+from noneg.learning.estimator import TABLE_LEARNERS
 from noneg.recalibration import Recalibrated
 
 PU = {"setting": "one-sample", "prior": 0.4}
@@ -156,7 +157,7 @@ def test_the_penalty_of_few_and_of_many_rows():
     assert LinearPU(**PU).fit(x[:40], np.arange(40) < 6).alpha_ == pytest.approx(0.1)
 
 
-@pytest.mark.parametrize("kind", [WeightedPU, BaggingPU, LinearPU, PUClassifier])
+@pytest.mark.parametrize("kind", [*TABLE_LEARNERS.values(), PUClassifier])
 def test_every_learner_estimates_the_prior(kind):
     x = FRAME[["size"]].fillna(0.0).to_numpy() + 3.0 * Y[:, None]
     model = kind(setting="one-sample", prior="estimate").fit(x, LABELED)

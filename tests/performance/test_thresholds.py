@@ -20,13 +20,14 @@ from noneg.intervals import (
     tail_means,
 )
 from noneg.performance.thresholds import ACCURACY, KAPPA, MCC, NPV, PRECISION, f_beta_rule
+from noneg.registry import METRICS, registered_rules
 from noneg.simulation import LogisticGaussian
 
 # Number of examples for tests that loop over all metrics.
 FEW = settings(max_examples=30)
 THRESHOLDS = st.one_of(st.sampled_from([*HARD, 1.1, -0.1]), st.floats(0.0, 1.0))
-NAMES = ["accuracy", "balanced_accuracy", "precision", "recall", "specificity"]
-NAMES += ["false_positive_rate", "npv", "f_beta", "mcc", "cohen_kappa"]
+# The proxy accuracy is the accuracy plus the prior, which no label determines.
+NAMES = [name for name in registered_rules() if name != "proxy_accuracy"]
 SETTINGS = ["two-sample", "one-sample", "labeled"]
 
 
@@ -54,6 +55,21 @@ def value(name, scores, threshold=0.5):
 
 def interval(name, scores, **options):
     return getattr(pf, f"{name}_interval")(scores, **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_metric_has_values_to_compare_with(name):
+    assert name in REFERENCES, f"add {name} to REFERENCES: labels, predictions, weights -> value"
+    assert name in truth(0.3), f"add the value of {name} in the population to truth()"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_coefficients_are_linear_in_both_rates(name):
+    """The page in the browser computes with them."""
+    rule, (t, p) = registered_rules()[name], np.random.default_rng(0).random((2, 20))
+    expected = np.array(rule.matrix) @ np.array([np.ones(20), t, p])
+    found = [np.broadcast_to(x, 20) for x in rule.piece(t, p)]
+    assert_allclose(found, expected, atol=1e-12, err_msg=f"{name} is not a Rule: use add_metric")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -133,9 +149,9 @@ def test_intervals_contain_their_value_and_labeled_ones_stay_in_range(sample, th
         estimate = interval(name, scores, threshold=threshold)
         if not math.isnan(estimate.value):
             assert estimate.low - 1e-12 <= estimate.value <= estimate.high + 1e-12
-        least = -1.0 if name in ("mcc", "cohen_kappa") else 0.0
+        low, high = METRICS[name].range
         if sample.setting == "labeled" or name == "recall":
-            assert least <= estimate.low <= estimate.high <= 1.0
+            assert low <= estimate.low <= estimate.high <= high
 
 
 def test_what_is_undefined_is_nan_and_its_interval_the_range():

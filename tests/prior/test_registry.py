@@ -1,5 +1,7 @@
 """Estimators by name, and `estimate_prior` on scores or on features."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from prior.worlds import gaussian
@@ -31,6 +33,12 @@ def test_every_estimator_states_its_assumption(name):
     assert kind.name == name
     assert kind.citation
     assert not kind.assumption.endswith(".")
+
+
+@pytest.mark.parametrize("name", list(ESTIMATORS))
+def test_every_estimator_has_its_row(name):
+    page = (Path(__file__).parents[2] / "docs" / "prior.md").read_text("utf-8")
+    assert f"`{name}`" in page, f"add {name} to the table of methods in docs/prior.md"
 
 
 def test_a_learner_of_features_takes_the_classifier():

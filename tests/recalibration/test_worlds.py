@@ -39,15 +39,19 @@ def test_distance_to_the_posterior_over_thirty_seeds():
     assert mean[Isotonic] <= 0.034
 
 
+# Other populations for maps that cannot follow the curve of WORLD: temperatures keep 1/2 fixed.
+WORLDS = dict.fromkeys(("temperature", "mix-n-match"), BinomialProcess("D4"))
+
+
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
 @pytest.mark.parametrize("name", [n for n in METHODS if n not in ("identity", "prior-shift")])
 def test_every_method_comes_closer(name, setting):
     sizes = {"n": 10_000} if setting == "labeled" else {"n_positive": 2000, "n_unlabeled": 10_000}
-    # Temperatures leave 1/2 unchanged.
-    world = BinomialProcess("D4") if name in ("temperature", "mix-n-match") else WORLD
+    world = WORLDS.get(name, WORLD)
     closer = make(name).fit(world.draw(**sizes, setting=setting, seed=2))
     before = make("identity").fit(world.draw(**sizes, setting=setting, seed=2))
-    assert distance(closer, world) < 0.6 * distance(before, world)
+    wanted = f"if {name} cannot follow this curve, choose a population that it can in WORLDS"
+    assert distance(closer, world) < 0.6 * distance(before, world), wanted
 
 
 def test_labels_help_but_are_not_needed():

@@ -3,13 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from strategies import samples
 
-from noneg import PUScores, evaluate
+from noneg import PUScores, evaluate, report
 from noneg.calibration import ks_error
 from noneg.calibration.reliability import reliability
 from noneg.metrics import METRICS
@@ -385,6 +386,22 @@ def test_charts_are_valid_and_described():
         assert {
             one for one in data_names(specification(name)) if not one.startswith("data-")
         } <= known
+
+
+def test_every_chart_is_in_a_section():
+    modules = {
+        path.stem: path.read_text("utf-8") for path in Path(report.__file__).parent.glob("*.py")
+    }
+    shown = "".join(text for name, text in modules.items() if name not in ("charts", "payload"))
+    missing = [name for name in CHARTS if f'"{name}"' not in shown]
+    assert not missing, f"add to the charts of a section in report/content.py: {missing}"
+
+
+def test_every_chart_next_to_another_has_a_title():
+    page = to_html(EVALUATIONS["two-sample"])
+    assert "<h3>ROC curve</h3>" in page
+    assert "<h3></h3>" not in page
+    assert all(chart.title for chart in CHARTS.values())
 
 
 def test_hidden_labels_can_be_revealed():

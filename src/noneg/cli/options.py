@@ -42,6 +42,19 @@ def file_names(
     return [CompletionItem(incomplete, type="file")]
 
 
+class ListingOption(click.Option):
+    """An option whose help lists registered names, which are imported only when help is shown."""
+
+    def __init__(self, *names: Any, listing: Callable[[], str], **options: Any) -> None:
+        super().__init__(*names, **options)
+        self.listing = listing
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the name of the option and its help."""
+        self.help = self.listing()
+        return super().get_help_record(ctx)
+
+
 class SettingChoice(click.Choice[str]):
     """The sampling settings; an omitted or misspelled one produces an explanation of each."""
 

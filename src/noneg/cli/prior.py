@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, SettingChoice, alike, all_of, as_json, reading
+from noneg.cli.options import (
+    ListingOption,
+    Question,
+    SettingChoice,
+    alike,
+    all_of,
+    as_json,
+    reading,
+)
 from noneg.cli.output import busy, console, print_json, say, show
 from noneg.errors import InputError
 
@@ -21,6 +29,18 @@ if TYPE_CHECKING:
     Answers = dict[str, PriorEstimate | str]
 
 ALL = "all"
+
+
+def _methods() -> str:
+    from noneg.prior import DEFAULT, FROM_FEATURES, FROM_SCORES
+
+    return (
+        "Estimation method; repeat it to compare methods, or pass 'all'. "
+        f"From scores: {', '.join(FROM_SCORES)}. From features also {', '.join(FROM_FEATURES)}.  "
+        f"[default: {DEFAULT}]"
+    )
+
+
 _SOURCES = all_of(
     # Sources for the prior other than a single score.
     click.option(
@@ -83,9 +103,8 @@ NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_pri
     "methods",
     multiple=True,
     metavar="NAME",
-    help="Estimation method; repeat it to compare methods, or pass 'all'. From scores: tightest, "
-    "quick, dedpul, bbe, alphamax, alphamax-n, elkan-noto-e1, elkan-noto-e2, elkan-noto-e3, recpe. "
-    "From features also tedn, km1, km2, tice, penl1, recpe-features.  [default: tightest]",
+    cls=ListingOption,
+    listing=_methods,
 )
 @click.option(
     "--overlap",

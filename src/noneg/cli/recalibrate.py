@@ -10,6 +10,7 @@ import click
 
 from noneg.cli.options import (
     STANDARD_INPUT,
+    ListingOption,
     Question,
     as_json,
     by_groups,
@@ -40,16 +41,11 @@ MOST_NAMED = 5
 WHERE = "Output file, FILE with a new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet."
 
 
-class MethodOption(click.Option):
-    """An option whose help lists the methods, which are imported only when help is shown."""
+def _methods() -> str:
+    from noneg.recalibration import METHODS
 
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Return the name of the option and its help."""
-        from noneg.recalibration import METHODS
-
-        listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
-        self.help = f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
-        return super().get_help_record(ctx)
+    listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
+    return f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
 
 
 @click.command(
@@ -59,7 +55,7 @@ class MethodOption(click.Option):
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
 @reading()
-@click.option("--method", default="auto", metavar="NAME", cls=MethodOption)
+@click.option("--method", default="auto", metavar="NAME", cls=ListingOption, listing=_methods)
 @click.option("--out", metavar="FILE", help=WHERE)
 @click.option("--save", metavar="FILE", help="Output file for the calibrator, for noneg apply.")
 @column

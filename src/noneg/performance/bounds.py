@@ -411,7 +411,7 @@ _BETWEEN: Final = 7  # Number of latent-positive counts tried between the ends o
 # Metrics of the contingency table that are not registered.
 _MORE: Final = {
     "jaccard": Rule(lambda t, p: (0.0, t, p, 1.0 - t)),
-    "youden": Rule(lambda t, p: (t - p, 0.0, 1.0, -1.0), low=-1.0, of_positives=True),
+    "youden": Rule(lambda t, p: (t - p, 0.0, 1.0, -1.0), low=-1.0),
 }
 
 
@@ -559,8 +559,8 @@ def metric_bounds(
     ----------
     scores : PUScores
     metric : str or callable
-        "accuracy", "balanced_accuracy", "cohen_kappa", "f1", "false_positive_rate", "jaccard",
-        "mcc", "npv", "precision", "recall", "specificity", "youden", or a function of true
+        A metric in `noneg.metrics.METRICS` that is based on the confusion matrix, such as
+        "accuracy", "precision" or "mcc"; "f1", "jaccard" or "youden"; or a function of true
         positives, false positives, false negatives and true negatives (arrays) that is monotone in
         the number of true positives when row and column sums are fixed.
     threshold : float or array-like, optional
@@ -606,7 +606,7 @@ def table_rules() -> dict[str, Rule]:
     """Return the contingency-table metrics by name."""
     named = registered_rules()
     aliases = {short: named[name] for short, name in ALIASES.items()}
-    return dict(sorted((named | aliases | _MORE).items()))
+    return dict(sorted((_MORE | named | aliases).items()))
 
 
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:

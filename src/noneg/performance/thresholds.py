@@ -198,7 +198,6 @@ def at_threshold(
     rule: Rule | Callable[..., Rule],
     *,
     better: Better = "higher",
-    needs_prior: bool = True,
     citation: str = CLAESEN,
     short: str = "",
 ) -> ThresholdMetric:
@@ -210,7 +209,7 @@ def at_threshold(
         ``function(scores, threshold=0.5, **options) -> float``; its name becomes the metric's name.
     title : str
     rule : Rule, or a callable that builds it from the options
-    better, needs_prior, citation, short
+    better, citation, short
         As in `noneg.registry.Metric`.
     """
 
@@ -240,7 +239,7 @@ def at_threshold(
             citation=citation,
             range=(usual.low, usual.high),
             better=better,
-            needs_prior=needs_prior,
+            needs_prior=not usual.is_free,
             short=short,
             rule=build,
         )
@@ -257,9 +256,9 @@ def f_beta_rule(beta: object = 1.0) -> Rule:
 
 ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t - 1.0, 1.0, 0.0))
 
-BALANCED_ACCURACY = Rule(lambda t, p: (1.0 + t - p, -1.0, 2.0, -2.0), of_positives=True)
+BALANCED_ACCURACY = Rule(lambda t, p: (1.0 + t - p, -1.0, 2.0, -2.0))
 
-RECALL = Rule(lambda t, _: (t, 0.0, 1.0, 0.0), of_positives=True)
+RECALL = Rule(lambda t, _: (t, 0.0, 1.0, 0.0))
 
 SPECIFICITY = Rule(lambda t, p: (1.0 - p, t - 1.0, 1.0, -1.0))
 
@@ -432,7 +431,7 @@ balanced_accuracy_interval = at_threshold(
 
 precision_interval = at_threshold(precision, "Precision at 0.5", PRECISION)
 
-recall_interval = at_threshold(recall, "Recall at 0.5", RECALL, needs_prior=False)
+recall_interval = at_threshold(recall, "Recall at 0.5", RECALL)
 
 specificity_interval = at_threshold(specificity, "Specificity at 0.5", SPECIFICITY)
 

@@ -38,7 +38,7 @@ class Drawing:
     description : str
         Text alternative for readers who cannot see the chart.
     title : str
-        Shown when several charts appear side by side.
+        Shown when several charts appear side by side; by default, the description.
     legend : tuple of (str, str, str)
         Kind of line, color and text of each entry.
     height : int
@@ -67,7 +67,11 @@ def drawing(
 
     def register(build: Callable[[], Chart]) -> Callable[[], Chart]:
         CHARTS[build.__name__] = Drawing(
-            description=description, title=title, legend=legend, build=build, height=height
+            description=description,
+            title=title or description.rstrip("."),
+            legend=legend,
+            build=build,
+            height=height,
         )
         return build
 

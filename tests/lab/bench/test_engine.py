@@ -243,7 +243,12 @@ def test_all_versions_are_the_rows_of_the_papers_tables():
     }
     theirs = {n["method"] for n in paper_numbers(15)}
     assert theirs <= named
-    assert len(versions()) == len(set(versions())) == 41
+    assert len(versions()) == len(set(versions()))
+    published = [version for version in versions() if version[1] == "bench"]
+    assert len(published) == 20, (
+        'a method that the benchmark did not publish has variants = ("ref",)'
+    )
+    assert len(versions()) == len(published) + len(METHODS)
 
 
 def test_the_command_runs_all_versions(tmp_path):
@@ -286,7 +291,7 @@ def test_commands_print_tables_and_the_paper(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--algorithm", "luck"], "--algorithm must be among upu, nnpu"),
+        (["--algorithm", "luck"], "--algorithm must be among upu, "),
         (
             ["--algorithm", "cvir", "--correction", "batch"],
             "must include a method with the requested variant",
@@ -329,7 +334,7 @@ def test_the_command_reports_failures(tmp_path, monkeypatch):
 
 
 def test_an_unknown_method_is_rejected_by_name():
-    with pytest.raises(ValueError, match=r"'algorithm' must be one of upu, nnpu, .*got 'luck'"):
+    with pytest.raises(ValueError, match=r"'algorithm' must be one of upu, .*nnpu, .*got 'luck'"):
         set_up(RunConfig(dataset="digits", setting="one-sample", algorithm="luck"))
 
 
