@@ -349,7 +349,7 @@ def sample_sizes(scores: PUScores, threshold: float, level: float) -> Floats:
         law, above = scores.sums_by_width(CELLS)[:, 2], s >= threshold
         share = float(law @ above) / float(law.sum() or 1.0)
         spread = law @ (row_shares(scores)(s) * (above - share) ** 2) / (law.sum() or 1.0)
-        if spread > 0.0:
+        if share * (1.0 - share) > ROUNDING and spread > 0.0:
             sizes[0] = min(sizes[0], share * (1.0 - share) / spread)
     return np.array([sizes, np.where(unequal, student**2, 1.0)])
 

@@ -141,6 +141,28 @@ def test_scaled_importance_weights_change_nothing(sample, threshold):
         assert_allclose([a.value, a.low, a.high], [b.value, b.low, b.high], atol=1e-9)
 
 
+def test_rounding_error_of_scaled_weights_does_not_move_an_interval():
+    """At threshold 0 every row is predicted positive, so nothing varies but rounding error."""
+    labeled = [True, False, False, False, False, False, True, True]
+    score = [1 / 3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.9921875]
+    weight = 0.5 + np.arange(8) % 5
+    found = [
+        pf.recall_interval(
+            PUScores.from_pu_labels(
+                labeled,
+                score,
+                prior=0.5,
+                setting="one-sample",
+                sample_weight=scale * weight,
+                weight_kind="importance",
+            ),
+            threshold=0.0,
+        )
+        for scale in (1.0, 7.0)
+    ]
+    assert found[0].low == pytest.approx(found[1].low, abs=1e-12)
+
+
 @FEW
 @given(sample=samples(), threshold=THRESHOLDS)
 def test_intervals_contain_their_value_and_labeled_ones_stay_in_range(sample, threshold):
