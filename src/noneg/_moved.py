@@ -31,11 +31,13 @@ def find_moved(module: str, name: str) -> Any:  # noqa: ANN401
         msg = f"module {module!r} has no attribute {name!r}"
         raise AttributeError(msg)
     home, _, renamed = home.partition(":")
-    found = getattr(import_module(home), renamed or name)
-    if name != "__all__":
-        msg = (
-            f"{module}.{name} has moved to {home}.{renamed or name}; "
-            "the old path will be removed in the next release"
-        )
-        warnings.warn(msg, DeprecationWarning, stacklevel=3)
+    new = import_module(home)
+    if name == "__all__":
+        return getattr(new, name, [each for each in vars(new) if not each.startswith("_")])
+    found = getattr(new, renamed or name)
+    msg = (
+        f"{module}.{name} has moved to {home}.{renamed or name}; "
+        "the old path will be removed in the next release"
+    )
+    warnings.warn(msg, DeprecationWarning, stacklevel=3)
     return found
