@@ -81,7 +81,7 @@ def every_pass(s, flags):
     values, offsets, triples = kernels_numba.group_by_run(s, flags)
     groups = [values[o[0] : o[-1]] for o in offsets]
     for o in offsets:
-        kernels_numba.sort_runs(values, o, np.zeros(kernels.N_RUNS, np.bool_))
+        kernels_numba.sort_runs(values, o)
     return [
         np.array(kernels_numba.in_unit_interval(s)),
         kernels_numba.binary_flags(flags.astype(np.int64)),

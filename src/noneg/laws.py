@@ -20,7 +20,7 @@ method; for the area under the ROC curve, this is DeLong's variance).
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from noneg import kernels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import ModuleType
 
     from noneg.arrays import Flags, Floats, Integers, Places
     from noneg.scores import PUScores
@@ -152,7 +151,7 @@ class RunScores:
         if not self.in_order.all():
             from noneg.kernels_numba import sort_runs
 
-            sort_runs(self.values, self.offsets, self.in_order)
+            sort_runs(self.values, self.offsets)
             self.in_order[:] = True
         return self.values[self.offsets[0] : self.offsets[-1]]
 
@@ -160,9 +159,7 @@ class RunScores:
         """Return the scores in one run of buckets."""
         part = self.values[self.offsets[run] : self.offsets[run + 1]]
         if not self.in_order[run]:
-            from noneg.kernels_numba import sort_run
-
-            sort_run(part)
+            part.sort()
             self.in_order[run] = True
         return part
 
@@ -184,20 +181,12 @@ class FlaggedRows:
     @cached_property
     def _groups(self) -> list[SortedScores | RunScores]:
         if (fast := kernels.fast_kernels(self.scores.size)) is not None:
-            return self._by_run(fast)
+            values, offsets, triples = fast.group_by_run(self.scores, self.flags)
+            n_groups = 1 if self.flags is None else 2
+            return [RunScores(values, offsets[g], triples[g]) for g in range(n_groups)]
         if self.flags is None:
             return [SortedScores(self.scores)]
         return [SortedScores(self.scores[~self.flags]), SortedScores(self.scores[self.flags])]
-
-    def _by_run(self, fast: ModuleType) -> list[SortedScores | RunScores]:
-        values, offsets, triples = fast.group_by_run(self.scores, self.flags)
-        n_groups = 1 if self.flags is None else 2
-        return [RunScores(values, offsets[g], triples[g]) for g in range(n_groups)]
-
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the rows have already been sorted."""
-        return "_groups" in self.__dict__
 
     def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
@@ -208,7 +197,7 @@ class FlaggedRows:
 
     def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins; never sorts."""
-        if self.is_ordered:
+        if "_groups" in self.__dict__:  # The rows have already been sorted.
             return bins_from_below(self, kernels.width_edges(n_bins))
         return kernels.width_triples(self.scores, self.flags, n_bins)[:, :, FROM_TRIPLE]
 
@@ -285,7 +274,7 @@ class WeightedRows:
         sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
         if self._unit:
             sums = sums[:, FROM_TRIPLE]
-        return np.stack([sums, np.zeros_like(sums)])
+        return _alone(sums)
 
     def by_width(self, n_bins: int) -> Floats:
         """Return the nine sums in right-closed equal-width bins."""
@@ -293,19 +282,19 @@ class WeightedRows:
 
     def at_nodes(self, axis: kernels.Axis) -> Floats:
         """Return the first-order sums assigned to the nodes of an axis."""
-        f, a, w = self.masses
-        sums = kernels.spread(axis, self.scores, (f * a, f * w, f * w * self.scores))
-        return np.stack([sums, np.zeros_like(sums)])
+        return _alone(kernels.spread(axis, self.scores, self._columns))
 
     def by_bucket(self) -> Floats:
         """Return the first-order sums in all buckets."""
+        bucket, n = kernels.bucket_of(self.scores), kernels.N_BUCKETS
+        sums = [np.bincount(bucket, weights=x, minlength=n) for x in self._columns]
+        return _alone(np.stack(sums, axis=-1))
+
+    @property
+    def _columns(self) -> tuple[Floats, Floats, Floats]:
+        """The first-order contributions of the rows."""
         f, a, w = self.masses
-        bucket = kernels.bucket_of(self.scores)
-        columns = (f * a, f * w, f * w * self.scores)
-        sums = [np.bincount(bucket, weights=x, minlength=kernels.N_BUCKETS) for x in columns]
-        out = np.zeros((2, kernels.N_BUCKETS, 3))
-        out[0] = np.stack(sums, axis=-1)
-        return out
+        return f * a, f * w, f * w * self.scores
 
     def in_run(self, _group: int, run: int) -> Points:
         """Return the sorted scores in one run of buckets, and their marginal masses."""
@@ -325,6 +314,11 @@ class WeightedRows:
     def _part(self, place: slice) -> Chunk:
         f, a, w = self.masses
         return self.scores[place], f[place], _piece(a, place), _piece(w, place)
+
+
+def _alone(sums: Floats) -> Floats:
+    """Return the sums of one group, followed by those of an empty group."""
+    return np.stack([sums, np.zeros_like(sums)])
 
 
 def _piece(mass: Mass, place: slice | Places) -> Mass:
@@ -357,21 +351,14 @@ class PopulationRows:
         """Return mass and integrated score in the cells around the nodes."""
         return bins_from_below(self, axis.edges)[:, :, :3]
 
-    def by_bucket(self) -> Floats:
+    def _refuse(self, *_: int) -> NoReturn:
         """Raise an error: a population has no rows."""
-        raise _no_rows()
+        raise ValueError(
+            "'scores' must contain rows for this metric, got a population (an infinite sample). "
+            "Draw a finite sample from it."
+        )
 
-    def in_run(self, _group: int, _run: int) -> Points:
-        """Raise an error: a population has no rows."""
-        raise _no_rows()
-
-    def chunks(self, _group: int) -> Iterator[Chunk]:
-        """Raise an error: a population has no rows."""
-        raise _no_rows()
-
-    def in_order(self, _group: int) -> Chunk:
-        """Raise an error: a population has no rows."""
-        raise _no_rows()
+    by_bucket = in_run = chunks = in_order = _refuse
 
 
 class SplitRows:
@@ -414,13 +401,6 @@ class SplitRows:
     def in_order(self, group: int) -> Chunk:
         """Return all rows of a group in ascending order of score."""
         return self.sources[group].in_order(0)
-
-
-def _no_rows() -> ValueError:
-    return ValueError(
-        "'scores' must contain rows for this metric, got a population (an infinite sample). "
-        "Draw a finite sample from it."
-    )
 
 
 def bins_from_below(rows: Rows, edges: Floats) -> Floats:
