@@ -118,10 +118,10 @@ def test_a_diverging_member_does_not_hurt_the_others():
     population._hyper["beyond"] = torch.tensor([math.inf, 0.5, math.inf])
     while population.step < population.total:
         population.advance()
-    assert population.finite.tolist() == [True, False, True]
-    assert population.ended.tolist() == [0, 40, 0]
+    assert population.checkpoints.finite.tolist() == [True, False, True]
+    assert population.checkpoints.ended.tolist() == [0, 40, 0]
     # Its earlier checkpoints remain.
-    assert population.chosen[:, 1].max() == 20
+    assert population.checkpoints.chosen[:, 1].max() == 20
     for m in (0, 2):
         got = weights(population.runs[m].algorithm)
         torch.testing.assert_close(got, weights(alone(runs[m])), atol=1e-4, rtol=1e-3)

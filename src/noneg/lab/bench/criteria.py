@@ -16,7 +16,7 @@ import numpy as np
 from noneg.bins import optimal_bin_count, ranks
 from noneg.checks import is_pooled
 from noneg.extras import optional
-from noneg.lab.bench.measures import THRESHOLD
+from noneg.lab.bench.measures import THRESHOLD, criteria, find_sign
 from noneg.losses import CLIP
 from noneg.scores import PUScores
 
@@ -24,6 +24,8 @@ with optional("noneg bench run"):
     import torch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from torch import Tensor
 
     from noneg.checks import Setting
@@ -119,3 +121,48 @@ def _wins(p: Tensor, u: Tensor) -> Tensor:
     ordered, p = u.sort(1).values, p.contiguous()
     below = torch.searchsorted(ordered, p) + torch.searchsorted(ordered, p, right=True)
     return below.double().mean(1) / (2.0 * u.shape[1])
+
+
+class Checkpoints:
+    """The best checkpoint of each member so far, for each criterion.
+
+    Tensors are updated in place, because captured programs refer to them.
+
+    Attributes
+    ----------
+    best, chosen : tensor, shape (criteria, members)
+        Value of the best checkpoint, with a sign that makes larger values better, and its step.
+    kept : tensor, shape (criteria, members, rows)
+        Log odds of the held-out rows at the best checkpoint.
+    finite, ended : tensor, shape (members,)
+        Whether loss and weights have been finite so far, and the step at which they were not.
+    """
+
+    def __init__(self, values: Criteria, labels: Tensor, n_rows: int) -> None:
+        self.values, self.labels = values, labels
+        signs = [[find_sign(name, criteria(), "by")] for name in CRITERIA]
+        self.signs = labels.new_tensor(signs, dtype=torch.float64)
+        self.best = torch.full_like(self.signs.expand(-1, len(labels)), -torch.inf)
+        self.chosen = torch.zeros_like(self.best, dtype=torch.int64)
+        self.kept = torch.zeros(*self.best.shape, n_rows, device=labels.device)
+        self.now = torch.zeros_like(self.chosen[0, 0])
+        self.ended = torch.zeros_like(self.chosen[0])
+        self.finite = torch.ones_like(self.ended, dtype=torch.bool)
+
+    def begin(self, step: int, loss: Tensor, weights: Iterable[Tensor]) -> None:
+        """Start a checkpoint, and note which members have diverged."""
+        self.now.fill_(step)
+        parts = [w.detach().flatten(1).isfinite().all(1) for w in weights]
+        finite = torch.stack([loss.isfinite(), *parts]).all(0)
+        self.ended.copy_(torch.where(self.finite & ~finite, self.now, self.ended))
+        self.finite &= finite
+
+    def keep(self, logits: Tensor) -> None:
+        """Keep the log odds of members that are better than at their earlier checkpoints."""
+        sizes = [self.values.n_pos, self.values.n_unl]
+        p, u = torch.split(probabilities(logits[:, : sum(sizes)]), sizes, 1)
+        value = self.signs * self.values(p, u, self.labels)
+        better = (value > self.best) & self.finite
+        self.best.copy_(torch.where(better, value, self.best))
+        self.chosen.copy_(torch.where(better, self.now, self.chosen))
+        self.kept.copy_(torch.where(better[..., None], logits, self.kept))

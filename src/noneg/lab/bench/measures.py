@@ -134,13 +134,13 @@ def on_test(
 
 def measure(
     scores: Floats,
+    step: int,
     n_pos: int,
     labels: NDArray[np.int64],
     test_labels: NDArray[np.int64],
     weight: Floats,
     prior: float,
     setting: Setting,
-    step: int,
 ) -> dict[str, float]:
     """Return all measures of one checkpoint.
 

@@ -207,10 +207,11 @@ def _scores(
     while population.step < population.total:
         population.advance()
     population.wait()
-    best = population.best[BY]
+    found = population.checkpoints
+    best = found.best[BY]
     if not bool(best.isfinite().any()):
         raise FloatingPointError(f"{name} diverged at every learning rate.")
-    logits = population.kept[BY, int(best.argmax()), -len(parts.test) :]
+    logits = found.kept[BY, int(best.argmax()), -len(parts.test) :]
     return probabilities(logits).cpu().numpy()
 
 

@@ -18,14 +18,14 @@ rates and other floating-point hyperparameters are vectors.
 from __future__ import annotations
 
 import copy
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
-from noneg.lab.bench.measures import criteria, find_sign
+from noneg.lab.bench.criteria import Checkpoints, Criteria
 from noneg.lab.bench.programs import (
     DRAWS,
     Program,
@@ -101,9 +101,8 @@ class Population:
         self.size, self.length, self.total = first.trainer.batch_size, first.length, first.total
         self.every, self.step = first.every, 0
         self.errors: dict[int, Exception] = {}
-        cuda = self.device.type == "cuda"
         self.stream: Any = None
-        if cuda:  # pragma: no cover - needs a GPU
+        if self.device.type == "cuda":  # pragma: no cover - needs a GPU
             self.stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
@@ -160,6 +159,7 @@ class Population:
         # Rows and views come in windows of whole checkpoints, to keep uploads rare.
         self.window = min(self.every * -(-WINDOW // self.every), self.total)
         self._given: Stack = {}
+        self._drawn: dict[int, Tensor] = {}
         if self.view is not None:
             self.sources = self.view.sources.to(self.device)
             black = [run.data.weak.black for run in self.runs]  # type: ignore[union-attr]
@@ -167,24 +167,13 @@ class Population:
 
     def _stack_held(self, members: Sequence[Member], prior: float) -> None:
         """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
-        m, run = len(self.runs), self.runs[0]
-        if run.validation is None:
+        held_out = self.runs[0].validation
+        if held_out is None:
             raise InputError("validation", "must be given: a population needs held-out rows.")
         self.held = torch.stack([one.held for one in members]).to(self.device)
-        self.labels = torch.stack([one.labels for one in members]).to(self.device)
-        sizes = run.validation.n_pos, run.validation.n_unl
-        self.sizes, setting = sizes, self.task.setting
-        self.criteria = Criteria(*sizes, prior, setting)
-        made: dict[str, Any] = {"device": self.device}
-        shape = len(CRITERIA), m
-        signs = [[find_sign(name, criteria(), "by")] for name in CRITERIA]
-        self.signs = torch.tensor(signs, dtype=torch.float64, device=self.device)
-        self.best = torch.full(shape, -torch.inf, dtype=torch.float64, **made)
-        self.chosen = torch.zeros(shape, dtype=torch.int64, **made)
-        self.kept = torch.zeros(*shape, self.held.shape[1], **made)
-        self.now = torch.zeros((), dtype=torch.int64, **made)
-        self.finite = torch.ones(m, dtype=torch.bool, **made)
-        self.ended = torch.zeros(m, dtype=torch.int64, **made)
+        labels = torch.stack([one.labels for one in members]).to(self.device)
+        criteria = Criteria(held_out.n_pos, held_out.n_unl, prior, self.task.setting)
+        self.checkpoints = Checkpoints(criteria, labels, self.held.shape[1])
 
     def _differing(self) -> Stack:
         """Return the hyperparameters that differ between members, as vectors."""
@@ -207,9 +196,8 @@ class Population:
         row = torch.zeros(len(self), n, dtype=torch.int64, device=self.device)
         row[:, self.size :] = self.task.n_pos
         x = self.bank.reshape(len(self), self.n, -1)[:, :1].expand(-1, n, -1)
-        draws = [DRAWS[name](given).expand(len(self), *DRAWS[name](given).shape)
-                 for name, given in program.draws]  # fmt: skip
-        draws = [one.to(self.device) for one in draws]
+        draws = [DRAWS[name](given).to(self.device) for name, given in program.draws]
+        draws = [one.expand(len(self), *one.shape) for one in draws]
         state = {name: part.clone() for name, part in self._state_of(program).items()}
         for player in program.turns:
             call = self._call(partial(self.template.loss, player), self.loss[0])
@@ -299,17 +287,13 @@ class Population:
     def _step(self, program: Program) -> None:
         """Update all members once, with the rows and random numbers at the current position."""
         place = self.clock - self.origin
-        now = {
-            name: part.index_select(0, self.at if name.startswith("draw") else place)[0]
-            for name, part in self._given.items()
-        }
-        now = {k: v if k.startswith("draw") else v.long() for k, v in now.items()}
+        now = {name: part.index_select(0, place)[0].long() for name, part in self._given.items()}
         progress = (self.clock / self.total)[0]
         rows = now["row"] + self.offset
         plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
         x = self._seen(plain, now.get("weak"))
         strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
-        draws = [now[f"draw {k}"] for k in range(len(program.draws))]
+        draws = [self._drawn[k].index_select(0, self.at)[0] for k in range(len(program.draws))]
         given = (self.weights, self._hyper, self._state_of(program), x, strong, now["row"], draws)
         loss = self.loss
         for player in program.turns:
@@ -468,7 +452,7 @@ class Population:
             for name, plan in self._plans(run).items():
                 parts[name].append(plan[self.step : stop])
         for name, found in parts.items():
-            self._upload(name, torch.stack(found, 1), self.window)
+            self._upload(self._given, name, torch.stack(found, 1), self.window)
         self.origin.fill_(self.step)
 
     def _plans(self, run: Run) -> Stack:
@@ -490,14 +474,15 @@ class Population:
         """Draw each member's random numbers for the next steps."""
         drawn = [drawn_by(run.algorithm, program.draws, steps) for run in self.runs]
         for k in range(len(program.draws)):
-            self._upload(f"draw {k}", torch.stack([one[k] for one in drawn], 1), self.longest)
+            found = torch.stack([one[k] for one in drawn], 1)
+            self._upload(self._drawn, k, found, self.longest)
         self.at.zero_()
 
-    def _upload(self, name: str, found: Tensor, length: int) -> None:
+    def _upload(self, into: dict[Any, Tensor], name: object, found: Tensor, length: int) -> None:
         """Copy the numbers for several steps to the program's input buffer."""
-        place, shape = self._given.get(name), (length, *found.shape[1:])
+        place, shape = into.get(name), (length, *found.shape[1:])
         if place is None or place.shape != shape or place.dtype != found.dtype:
-            place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
+            place = into[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
             self._forget()
         place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
 
@@ -510,28 +495,14 @@ class Population:
                 if m not in self.errors:
                     with torch.no_grad():
                         self._apart(m, partial(run.algorithm.before_scoring, run.data))
-        self.now.fill_(self.step)
-        self._check_finite()
+        self.checkpoints.begin(self.step, self.loss, self.weights.values())
         if self.runs[0].algorithm.ready():
             program = self._program("score")
             with torch.no_grad():
                 self._run(program, self._keep)
 
-    def _check_finite(self) -> None:
-        parts = [w.detach().flatten(1).isfinite().all(1) for w in self.weights.values()]
-        finite = torch.stack([self.loss.isfinite(), *parts]).all(0)
-        self.ended.copy_(torch.where(self.finite & ~finite, self.now, self.ended))
-        self.finite &= finite
-
     def _keep(self, program: Program) -> None:
-        logits = self._decide(program, self.held)
-        n_pos, n_unl = self.sizes
-        p, u = torch.split(probabilities(logits[:, : n_pos + n_unl]), [n_pos, n_unl], 1)
-        value = self.signs * self.criteria(p, u, self.labels)
-        better = (value > self.best) & self.finite
-        self.best.copy_(torch.where(better, value, self.best))
-        self.chosen.copy_(torch.where(better, self.now, self.chosen))
-        self.kept.copy_(torch.where(better[..., None], logits, self.kept))
+        self.checkpoints.keep(self._decide(program, self.held))
 
     def _decide(self, program: Program, rows: Tensor) -> Tensor:
         """Return log odds of the rows, using each member's own weights."""
@@ -545,17 +516,14 @@ class Population:
 
 def _check_alike(runs: Sequence[Run]) -> None:
     """Reject runs that cannot share one program."""
-    first = runs[0]
-    for run in runs:
-        same = (
-            type(run.algorithm) is type(first.algorithm)
-            and run.algorithm.task == first.algorithm.task
-            and (run.length, run.total, run.every) == (first.length, first.total, first.every)
-            and run.trainer.batch_size == first.trainer.batch_size
-        )
-        if not same:
-            msg = "must share one algorithm, task, batch size and schedule to form a population."
-            raise InputError("runs", msg)
+
+    def shared(run: Run) -> tuple[Any, ...]:
+        schedule = run.length, run.total, run.every, run.trainer.batch_size
+        return type(run.algorithm), run.algorithm.task, *schedule
+
+    if any(shared(run) != shared(runs[0]) for run in runs):
+        msg = "must share one algorithm, task, batch size and schedule to form a population."
+        raise InputError("runs", msg)
 
 
 def _like(vector: Tensor, other: Tensor) -> Tensor:
@@ -567,6 +535,4 @@ def _pinned(x: Tensor, device: torch.device) -> Tensor:
 
 
 def _on(stream: Any) -> Any:  # noqa: ANN401
-    from contextlib import nullcontext
-
     return nullcontext() if stream is None else torch.cuda.stream(stream)

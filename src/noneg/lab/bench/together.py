@@ -42,6 +42,7 @@ with optional("noneg bench run"):
     from noneg.lab.bench.work import (
         arguments,
         columns,
+        facts,
         failure,
         hyperparameters,
         make_trainer,
@@ -224,15 +225,10 @@ class Crew:
 
     def _hand_over(self, family: Family, population: Population, spent: dict[str, Any]) -> None:
         """Submit the checkpoints kept by a population for measuring."""
+        found = population.checkpoints
         best, chosen, kept, finite, ended = (
             part.cpu().numpy()
-            for part in (
-                population.best,
-                population.chosen,
-                population.kept,
-                population.finite,
-                population.ended,
-            )
+            for part in (found.best, found.chosen, found.kept, found.finite, found.ended)
         )
         for m, run in enumerate(family):
             steps = np.where(np.isfinite(best[:, m]), chosen[:, m], 0)
@@ -251,11 +247,8 @@ class Crew:
             self.waiting.append((run, record, jobs))
 
     def _submit(self, run: RunConfig, step: int, logits: NDArray[np.float32]) -> Any:  # noqa: ANN401
-        rows = rows_of(run)
         scores = probabilities(torch.from_numpy(logits)).numpy()
-        held, test = rows.validation, rows.test
-        parts = (scores, len(held.positive), held.labels, test.labels, test.weight)
-        given: Any = (*parts, told_prior(run, rows), run.setting, step)
+        given: Any = (scores, step, *facts(run, rows_of(run)))
         return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
 
     def write(self, *, wait: bool = True) -> list[str]:

@@ -14,7 +14,7 @@ from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
 from noneg.lab.bench.draws import draw
-from noneg.lab.bench.measures import on_test, on_validation
+from noneg.lab.bench.measures import measure
 from noneg.lab.bench.protocol import find_plan
 from noneg.lab.bench.records import write_record
 from noneg.randomness import stream
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterable
 
-    from torch import Tensor, nn
+    from torch import nn
 
     from noneg.lab.bench.draws import Draw
     from noneg.lab.bench.protocol import RunConfig
@@ -136,8 +136,7 @@ def perform(
     rows, setup = draw(run), set_up(run)
     trainer = make_trainer(run, setup, device=device, precision=precision)
     start, worked = time.perf_counter(), time.process_time()
-    monitor = _monitor(run, rows, told_prior(run, rows))
-    fit = trainer.fit(**arguments(run, rows, setup), monitor=monitor)
+    fit = trainer.fit(**arguments(run, rows, setup), monitor=_monitor(run, rows))
     return {
         "status": "done",
         "checkpoints": columns(fit.history),
@@ -256,28 +255,25 @@ def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
     return lambda: networks.MLP(width)
 
 
-def _monitor(
-    run: RunConfig, rows: Draw, prior: float
-) -> Callable[[Algorithm, int], dict[str, float]]:
-    """Return the function that measures at a checkpoint."""
+def facts(run: RunConfig, rows: Draw) -> tuple[Any, ...]:
+    """Return what `measure` must know about the rows in addition to their scores."""
     held, test = rows.validation, rows.test
-    parts = [torch.from_numpy(x) for x in (held.positive, held.unlabeled, test.rows)]
+    labels = len(held.positive), held.labels, test.labels, test.weight
+    return *labels, told_prior(run, rows), run.setting
 
-    def measure(algorithm: Algorithm, step: int) -> dict[str, float]:
-        del step
+
+def _monitor(run: RunConfig, rows: Draw) -> Callable[[Algorithm, int], dict[str, float]]:
+    """Return the function that measures at a checkpoint."""
+    held, known = rows.validation, facts(run, rows)
+    parts = [torch.from_numpy(x) for x in (held.positive, held.unlabeled, rows.test.rows)]
+
+    def monitor(algorithm: Algorithm, step: int) -> dict[str, float]:
         if not algorithm.ready():
             return {}
-        positive, unlabeled, scores = (_scores(algorithm, x) for x in parts)
-        found, calibrator = on_validation(
-            positive, unlabeled, held.labels, prior=prior, setting=run.setting
-        )
-        return found | on_test(scores, test.labels, test.weight, calibrator)
+        logits = torch.cat([algorithm.decision(x.to(algorithm.device)) for x in parts])
+        return measure(probabilities(logits).cpu().numpy(), step, *known)
 
-    return measure
-
-
-def _scores(algorithm: Algorithm, rows: Tensor) -> np.ndarray[Any, np.dtype[np.float64]]:
-    return probabilities(algorithm.decision(rows.to(algorithm.device))).cpu().numpy()
+    return monitor
 
 
 def columns(history: list[dict[str, float]]) -> dict[str, list[float | None]]:
