@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import warnings
 import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -87,7 +88,57 @@ def not_fitted(calibrator: object, call: str) -> ValueError:
     return NotFittedError(f"this {type(calibrator).__name__} is not fitted yet. Call {call} first.")
 
 
-class Calibrator(ABC):
+class Stored(ABC):
+    """Something fitted that is stored as JSON with a checksum, and read without running code."""
+
+    name: ClassVar[str]
+    # Indentation of the JSON.
+    indent: ClassVar[int | None] = 1
+
+    fitted_on_: dict[str, Plain]
+
+    @abstractmethod
+    def _require_fit(self) -> None:
+        """Raise an error if there is nothing to store yet."""
+
+    @abstractmethod
+    def _content(self) -> tuple[dict[str, Plain], State]:
+        """Return the parameters of the constructor, and the fitted state."""
+
+    @abstractmethod
+    def _restore(self, state: State) -> None:
+        """Set the attributes of a fitted object; raise a ValueError if the state is not valid."""
+
+    def to_dict(self) -> dict[str, Plain]:
+        """Return the fitted calibrator as plain numbers and text, with a checksum."""
+        self._require_fit()
+        parameters, state = self._content()
+        return sealed(self.name, parameters, self.fitted_on_, state)
+
+    def to_json(self) -> str:
+        """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
+        return json.dumps(self.to_dict(), allow_nan=False, indent=self.indent) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Restore a calibrator of this class; use `noneg.recalibration.load` for any class."""
+        return cls.from_dict(read_object(text))
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Plain]) -> Self:
+        """Restore a calibrator of this class from the output of `to_dict`."""
+        check_method(content, cls.name)
+        try:
+            self = cls(**content["parameters"])
+            self._restore(content["state"])
+            check_fitted_on(content["fitted_on"])
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            raise refusal(f"it is not a valid {cls.name!r} calibrator ({error})") from None
+        self.fitted_on_ = dict(content["fitted_on"])
+        return self
+
+
+class Calibrator(Stored):
     """A map from scores to probabilities, fitted on a `PUScores`.
 
     Subclasses define `name`, `learns` and `monotone`, compute a state in ``_fit``, apply it in
@@ -108,14 +159,12 @@ class Calibrator(ABC):
         command line adds the name of the score column ("score_column").
     """
 
-    name: ClassVar[str]
     learns: ClassVar[str]
     monotone: ClassVar[bool]
     # Attribute names for parameters whose own name is already taken.
     kept_as: ClassVar[dict[str, str]] = {}
 
     state_: State
-    fitted_on_: dict[str, Plain]
 
     def fit(self, scores: PUScores, y: None = None) -> Self:
         """Learn the map from PU or labeled scores.
@@ -254,35 +303,19 @@ class Calibrator(ABC):
         listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
         return f"{type(self).__name__}({listed})"
 
-    # Files.
+    def _content(self) -> tuple[dict[str, Plain], State]:
+        return self.get_params(), self.state_
 
-    def to_dict(self) -> dict[str, Plain]:
-        """Return the fitted calibrator as plain numbers and text, with a checksum."""
-        self._require_fit()
-        return sealed(self.name, self.get_params(), self.fitted_on_, self.state_)
+    def _restore(self, state: State) -> None:
+        self._check(state)
+        self.state_ = dict(state)
 
-    def to_json(self) -> str:
-        """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
-        return json.dumps(self.to_dict(), allow_nan=False, indent=1) + "\n"
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Restore a calibrator of this class; use `noneg.recalibration.load` for any class."""
-        return cls.from_dict(read_object(text))
-
-    @classmethod
-    def from_dict(cls, content: Mapping[str, Plain]) -> Self:
-        """Restore a calibrator of this class from the output of `to_dict`."""
-        check_method(content, cls.name)
-        try:
-            self = cls(**content["parameters"])
-            self._check(content["state"])
-            check_fitted_on(content["fitted_on"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise refusal(f"it is not a valid {cls.name!r} calibrator ({error})") from None
-        self.state_ = dict(content["state"])
-        self.fitted_on_ = dict(content["fitted_on"])
-        return self
+def fit_quietly(calibrator: Calibrator, scores: PUScores) -> Calibrator:
+    """Fit on a part of the rows without warnings, because the fit on all rows warns once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CalibrationWarning)
+        return calibrator.fit(scores)
 
 
 def check_rows(scores: PUScores) -> None:
@@ -314,12 +347,14 @@ def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats
 
 
 def check_fitted_on(content: Mapping[str, Plain]) -> None:
-    """Reject an invalid score range or score column; older files have neither."""
+    """Reject an invalid score range, score column or grouping; older files have none of them."""
     check_fields({"score_range": content.get("score_range", [0.0, 1.0])}, score_range=list)
     if len(content.get("score_range", [0.0, 1.0])) != 2:
         raise InputError("score_range", "must contain two numbers")
     if not isinstance(content.get("score_column", ""), str):
         raise InputError("score_column", "must be text")
+    if not all(isinstance(name, str) for name in content.get("by", [])):
+        raise InputError("by", "must hold names of columns")
 
 
 def check_unit(s: ArrayLike) -> Floats:

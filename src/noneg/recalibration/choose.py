@@ -34,6 +34,7 @@ from noneg.recalibration.base import (
     State,
     build,
     check_content,
+    fit_quietly,
     join,
     read_object,
     refusal,
@@ -45,7 +46,7 @@ from noneg.recalibration.venn_abers import VennAbers
 from noneg.results import Estimate, Table, aligned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -245,7 +246,7 @@ def _by_likelihood(
     """Return the table of negative log likelihoods per row, with their differences."""
     groups, predicted = list[tuple[bool, Any]](), list[Any]()
     for rest, held in splits(scores, number, seed):
-        fitted = _fit_quietly(map(make, names), rest)
+        fitted = [fit_quietly(make(name), rest) for name in names]
         groups += [(bool(k), group) for k, group in enumerate(held)]
         predicted += [np.stack([one.transform(group[0]) for one in fitted]) for group in held]
     sample = row_by_row(groups, scores)
@@ -304,7 +305,7 @@ def _cross_fitted(
     loss, k = scoring_rule(score).loss, len(names)
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
     for rest, groups in splits(scores, number, seed):
-        fitted = _fit_quietly(map(make, names), rest)
+        fitted = [fit_quietly(make(name), rest) for name in names]
         for positive, (s, f, a, w) in enumerate(groups):
             row = np.zeros((2 * k + 2, s.size))
             predicted = [calibrator.transform(s) for calibrator in fitted]
@@ -554,7 +555,7 @@ def cross_fit(
     """Return paired rows with their scores before and after, and both as `PUScores`."""
     before, after = [], []
     for train, groups in splits(scores, folds, seed):
-        [fitted] = _fit_quietly([find_calibrator(calibrator)], train)
+        fitted = fit_quietly(find_calibrator(calibrator), train)
         before.append(groups)
         after.append([fitted.transform(s) for s, *_ in groups])
     unlabeled, positive = old = join(before)
@@ -594,13 +595,6 @@ class _FoldRows(PairedRows):
 
 def _column(groups: Groups, k: int) -> Floats:
     return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
-
-
-def _fit_quietly(calibrators: Iterable[Calibrator], scores: PUScores) -> list[Calibrator]:
-    """Fit on some folds without warnings, because the fit on all rows warns once."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return [calibrator.fit(scores) for calibrator in calibrators]
 
 
 # Every method, simplest first. Each class defines its name and what it learns, and all lists of

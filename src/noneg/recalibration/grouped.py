@@ -19,16 +19,14 @@ of :math:`\nu(g)` as noise.
 
 from __future__ import annotations
 
-import json
 import warnings
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from scipy.special import chdtri, expit, logit
 
 from noneg.checks import check_count, check_level, check_same_length, missing_prior
-from noneg.errors import InputError
 from noneg.groups import INSIDE, by_group
 from noneg.intervals import z_score
 from noneg.likelihood import LabelLaw
@@ -38,15 +36,12 @@ from noneg.randomness import stream
 from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
-    check_fitted_on,
-    check_method,
+    Stored,
     check_unit,
     deal_rows,
+    fit_quietly,
     log_odds,
     not_fitted,
-    read_object,
-    refusal,
-    sealed,
 )
 from noneg.recalibration.choose import COMPARED, Auto, find_calibrator, load_object, make
 from noneg.results import Estimate, Table, aligned
@@ -55,12 +50,11 @@ from noneg.tables.groups import Grouping
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
     from noneg.groups import GroupTable
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
     Names = NDArray[np.str_]
 
 # Folds that "auto" holds out, the number of standard errors by which a Platt map must raise their
@@ -167,7 +161,7 @@ class _Labels(NamedTuple):
         return self.mass
 
 
-class ByGroup:
+class ByGroup(Stored):
     """One map for each group of rows.
 
     With the method "auto", a map of all rows is chosen first. If groups differ, each gets a shift
@@ -211,13 +205,12 @@ class ByGroup:
     array([ True])
     """
 
-    name: ClassVar[str] = "by-group"
+    name = "by-group"
     overall_: Calibrator
     maps_: dict[str, Calibrator]
     shifts_: dict[str, float]
     groups_: dict[str, float]
     small_: tuple[str, ...]
-    fitted_on_: dict[str, Any]
 
     def __init__(self, method: str | Calibrator = "auto") -> None:
         self.method = method
@@ -270,7 +263,7 @@ class ByGroup:
             if not self._shares:
                 self.maps_[name] = find_calibrator(self.method).fit(own)
             elif _raises_likelihood(rows, here, start, held):
-                self.maps_[name] = _fit_quietly(make("platt"), own)
+                self.maps_[name] = fit_quietly(make("platt"), own)
         self.fitted_on_ = dict(self.overall_.fitted_on_)
         return self
 
@@ -313,8 +306,7 @@ class ByGroup:
         return names[~np.isin(names, list(self.groups_))]
 
     def _named(self, by: ArrayLike) -> Names:
-        if not hasattr(self, "overall_"):
-            raise not_fitted(self, "fit(s, labeled, by, ...)")
+        self._require_fit()
         return _label(np.asarray(by).astype(str), tuple(self.groups_), self.small_)
 
     def told(self, group: str) -> str:
@@ -329,9 +321,11 @@ class ByGroup:
     def __repr__(self) -> str:
         return f"ByGroup({self.method!r})"
 
-    def to_json(self) -> str:
-        """Return the fitted maps as JSON; `from_json` restores them bit for bit."""
-        self._named([])
+    def _require_fit(self) -> None:
+        if not hasattr(self, "overall_"):
+            raise not_fitted(self, "fit(s, labeled, by, ...)")
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         state = {
             "overall": self.overall_.to_dict(),
             "maps": {name: own.to_dict() for name, own in self.maps_.items()},
@@ -339,32 +333,16 @@ class ByGroup:
             "groups": self.groups_,
             "small": list(self.small_),
         }
-        parameters = {"method": find_calibrator(self.method).name}
-        content = sealed(self.name, parameters, self.fitted_on_, state)
-        return json.dumps(content, allow_nan=False, indent=1) + "\n"
+        return {"method": find_calibrator(self.method).name}, state
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Restore maps from JSON; nothing in the text is executed."""
-        content = read_object(text)
-        check_method(content, cls.name)
-        state = content["state"]
-        try:
-            self = cls(**content["parameters"])
-            self.overall_ = load_object(state["overall"])
-            self.maps_ = {str(name): load_object(own) for name, own in state["maps"].items()}
-            self.shifts_, self.groups_ = (
-                {str(name): float(x) for name, x in state[part].items()}
-                for part in ("shifts", "groups")
-            )
-            self.small_ = tuple(map(str, state["small"]))
-            check_fitted_on(content["fitted_on"])
-            if not all(isinstance(name, str) for name in content["fitted_on"].get("by", [])):
-                raise InputError("by", "must hold names of columns")
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
-            raise refusal(f"it is not a valid {cls.name!r} calibrator ({error})") from None
-        self.fitted_on_ = dict(content["fitted_on"])
-        return self
+    def _restore(self, state: dict[str, Any]) -> None:
+        self.overall_ = load_object(state["overall"])
+        self.maps_ = {str(name): load_object(own) for name, own in state["maps"].items()}
+        self.shifts_, self.groups_ = (
+            {str(name): float(x) for name, x in state[part].items()}
+            for part in ("shifts", "groups")
+        )
+        self.small_ = tuple(map(str, state["small"]))
 
 
 def _layout(rows: _Rows) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -377,12 +355,6 @@ def _layout(rows: _Rows) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def _label(by: Names, groups: tuple[str, ...], small: tuple[str, ...]) -> Names:
     """Return the group of each row, with small ones pooled."""
     return np.where(np.isin(by, small), groups[-1], by) if small else by
-
-
-def _fit_quietly(calibrator: Calibrator, scores: PUScores) -> Calibrator:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return calibrator.fit(scores)
 
 
 def _measured(
@@ -435,7 +407,7 @@ def _raises_likelihood(rows: _Rows, here: Flags, start: Floats, held: NDArray[np
         test, some = np.flatnonzero(here & (held == k)), rows.group(here, start, held != k)
         if some is None or not test.size:
             return False
-        mapped, part = _fit_quietly(make("platt"), some).transform(start[test]), law.take(test)
+        mapped, part = fit_quietly(make("platt"), some).transform(start[test]), law.take(test)
         now, then = (part.loss(paired.flags[test], log_odds(x)) for x in (mapped, start[test]))
         change[test] = paired.mass[test] * (then - now)
     count = paired.masses.count

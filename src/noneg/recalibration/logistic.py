@@ -27,6 +27,7 @@ from itertools import product
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from scipy.special import logit
 
 from noneg.errors import InputError
 from noneg.likelihood import END, closest, end_level, fit_features, gather
@@ -342,7 +343,7 @@ class LogisticCalibrator(CurveCalibrator):
         x = self._by_chunk(s, limits)
         # Positives that belong to the marginal sample are its last rows.
         own = x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, limits)
-        level = log_odds(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
+        level = logit(min(max(prior, LEAST_PRIOR), 1.0 - LEAST_PRIOR))
         start = [level if name == "intercept" else 0.0 for name in self.coefficients]
         return Problem(
             features=x,
@@ -374,11 +375,6 @@ class LogisticCalibrator(CurveCalibrator):
         for name, bound in zip(self.coefficients, self.bounded, strict=True):
             if bound and state[name] < 0.0:
                 raise InputError(name, "must not be negative")
-
-
-def log_odds(p: float) -> float:
-    """Return the logit of a probability."""
-    return math.log(p) - math.log1p(-p)
 
 
 def is_complete(scores: PUScores) -> bool:

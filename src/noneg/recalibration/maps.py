@@ -33,21 +33,14 @@ from noneg.recalibration.fits import (
     check_numbers,
     clip_limits,
 )
-from noneg.recalibration.logistic import (
-    Beta,
-    Platt,
-    Temperature,
-    is_complete,
-    log_odds,
-    logits,
-)
+from noneg.recalibration.logistic import Beta, Platt, Temperature, is_complete, logits
 from noneg.theory import recalibration_bound, reuse_bound
 from noneg.theory.bounds import Bound, deviation
 
 if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
-    from noneg.arrays import Floats
+    from noneg.arrays import Floats, Places
     from noneg.likelihood import Fit, Sample
     from noneg.scores import PUScores
 
@@ -158,7 +151,7 @@ class PriorShift(Calibrator):
         prior = scores.known_prior if self.target is None else check_prior(self.target, "target")
         if self.source is not None:
             target = check_prior(prior, "target")
-            return {"shift": log_odds(target) - log_odds(check_prior(self.source, "source"))}
+            return {"shift": float(logit(target) - logit(check_prior(self.source, "source")))}
         s, weight = law_rows(scores.chunks())
         return {"shift": level_of(logits(s, FINEST), weight, prior)}
 
@@ -327,8 +320,8 @@ class Spline(CurveCalibrator):
         knots = np.linspace(0.0, 1.0, self.knots)
         at, positive, marginal = laws_at(scores)
         curve = _smoothed(at, positive, marginal, knots)
-        last = np.flatnonzero(np.diff(cells(marginal), append=-1))
-        first = np.concatenate([[0], last[:-1] + 1])
+        first = cell_starts(marginal)
+        last = np.append(first[1:], marginal.size) - 1
         upto = np.concatenate([[0.0], np.cumsum(marginal)])
         upto /= upto[-1]
         mass = upto[last + 1] - upto[first]
@@ -394,12 +387,12 @@ def _natural(knots: Floats, values: Floats, x: Floats) -> Floats:
     return np.asarray(spline(inside) + spline(inside, 1) * beyond)
 
 
-def cells(mass: Floats) -> Floats:
-    """Return the cell of each distinct score: its own, or one with an equal share of the rows."""
+def cell_starts(mass: Floats) -> Places:
+    """Return the first score of each cell: every score, or cells with equal shares of the rows."""
     if mass.size <= MOST_NODES:
-        return np.arange(mass.size, dtype=np.float64)
+        return np.arange(mass.size)
     middle = np.cumsum(mass) - mass / 2.0
-    return np.floor(middle / mass.sum() * MOST_NODES)
+    return np.flatnonzero(np.diff(np.floor(middle / mass.sum() * MOST_NODES), prepend=-1.0))
 
 
 def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> CubicSpline:
@@ -742,11 +735,8 @@ class MixNMatch(Calibrator):
                 "weights must be nonnegative and sum to 1, and 'slope' must be nonnegative"
             )
 
-    @property
-    def temperature_(self) -> float:
-        """The temperature of the first member."""
-        slope = float(self.state_["slope"])
-        return 1.0 / slope if slope > 0.0 else np.inf
+    # The temperature of the first member.
+    temperature_ = Temperature.temperature_
 
     @property
     def weights_(self) -> Floats:

@@ -18,15 +18,13 @@ weak labels (WLMC); Athey & Imbens (2016) for honest trees.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
-from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
 from noneg.checks import (
@@ -48,34 +46,21 @@ from noneg.errors import InputError
 from noneg.intervals import t_score
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
-from noneg.recalibration.base import (
-    check_method,
-    check_unit,
-    deal_rows,
-    log_odds,
-    read_object,
-    refusal,
-    sealed,
-)
+from noneg.recalibration.base import Stored, check_unit, deal_rows, log_odds
+from noneg.recalibration.trees import Encoder, Tree, grow
 from noneg.results import Table, aligned
 from noneg.tables.frames import Columns, as_frame
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
-
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 # Largest step of a leaf.
 LARGEST_STEP = 2.0
 # Fewest labeled positives expected in a leaf if the scores are right.
 LEAST_POSITIVES = 20.0
-# Most rows used to grow one tree; its leaf values are computed from all rows.
-MOST_ROWS = 50_000
-# Most categories per column that get their own feature.
-MOST_CATEGORIES = 20
 # Number of standard errors by which a repair must lower the held-out loss, as in `Auto`.
 REACH = 2.0
 SCORE = "score"
@@ -146,51 +131,6 @@ class _Rows:
         return one + other - shares[0] * one.sum() - shares[1] * other.sum()
 
 
-class _Encoder(NamedTuple):
-    """Conversion of table columns to numbers; frequent categories become indicators."""
-
-    names: list[str]
-    columns: Columns | None
-    indicators: list[tuple[int, int]]
-
-    @classmethod
-    def of(cls, X: Any) -> _Encoder:  # noqa: ANN401
-        columns, frame = Columns.of(X), as_frame(X)
-        if columns is None or frame is None:
-            return cls([f"x{k}" for k in range(np.shape(X)[1])], None, [])
-        codes, indicators = columns.numbers(X), list[tuple[int, int]]()
-        for k in columns.categories:
-            found, count = np.unique(codes[~np.isnan(codes[:, k]), k], return_counts=True)
-            most = found[np.argsort(-count, kind="stable")[:MOST_CATEGORIES]]
-            indicators += [(k, int(code)) for code in np.sort(most)]
-        return cls([str(name) for name in frame.columns], columns, indicators)
-
-    def numbers(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the features of the rows."""
-        if self.columns is None:
-            table = np.asarray(X, dtype=np.float64)
-        else:
-            codes = self.columns.numbers(X)
-            plain = codes[:, self._plain]
-            table = np.column_stack([plain, *(codes[:, k] == code for k, code in self.indicators)])
-        if table.ndim != 2 or table.shape[1] != len(self.labels):
-            rule = f"must be a table of {len(self.names)} columns, like the table it was fitted on"
-            raise InputError("X", rule, value=str(np.shape(X)))
-        return table
-
-    @property
-    def _plain(self) -> list[int]:
-        known = {} if self.columns is None else self.columns.categories
-        return [k for k in range(len(self.names)) if k not in known]
-
-    @property
-    def labels(self) -> list[str]:
-        """The name of each feature."""
-        known = {} if self.columns is None else self.columns.categories
-        own = [f"{self.names[k]} = {known[k][code]}" for k, code in self.indicators]
-        return [*(self.names[k] for k in self._plain), *own]
-
-
 def _check_rows(
     X: Any,  # noqa: ANN401
     s: ArrayLike,
@@ -199,12 +139,12 @@ def _check_rows(
     prior: float | None,
     sample_weight: ArrayLike | None,
     propensity: ArrayLike | None,
-) -> tuple[_Encoder, _Rows]:
+) -> tuple[Encoder, _Rows]:
     """Return validated rows, and the encoder for their features."""
     check_setting(setting)
     if len(np.shape(X)) != 2 and as_frame(X) is None:
         raise InputError("X", "must be a table with rows and columns", value=str(np.shape(X)))
-    encoder, score = _Encoder.of(X), np.asarray(check_unit(s)).reshape(-1)
+    encoder, score = Encoder.of(X), np.asarray(check_unit(s)).reshape(-1)
     flags, table = check_flags(np.asarray(labeled), "labeled"), encoder.numbers(X)
     check_same_length(X=len(table), s=score.size, labeled=flags.size)
     mass = np.ones(score.size)
@@ -227,87 +167,7 @@ def _check_rows(
     return encoder, _Rows(full, score, flags, mass, e, setting, known)
 
 
-class _Tree(NamedTuple):
-    """A tree as plain lists: feature (-1 in leaves), cut, children, and side for missing values."""
-
-    feature: list[int]
-    cut: list[float]
-    left: list[int]
-    right: list[int]
-    missing_left: list[bool]
-    value: list[float]
-
-    def leaf(self, table: NDArray[np.float32]) -> NDArray[np.intp]:
-        """Return the leaf of each row."""
-        feature, cut, left, right, missing, _ = map(np.array, self)
-        node, row = np.zeros(len(table), dtype=np.intp), np.arange(len(table))
-        while (feature[node] >= 0).any():
-            x = table[row, feature[node]]
-            goes = np.where(np.isnan(x), missing[node], x <= cut[node])
-            node = np.where(feature[node] < 0, node, np.where(goes, left[node], right[node]))
-        return node
-
-    def values(self, table: NDArray[np.float32]) -> Floats:
-        """Return the leaf value of each row."""
-        return np.array(self.value)[self.leaf(table)]
-
-    def rules(self, labels: list[str]) -> dict[int, str]:
-        """Return a description of the path to each leaf."""
-        out, stack = {}, [(0, dict[int, list[float]]())]
-        while stack:
-            node, ranges = stack.pop()
-            k = self.feature[node]
-            if k < 0:
-                shown = [_range_words(labels[j], *ends) for j, ends in ranges.items()]
-                out[node] = " and ".join(shown) or "all rows"
-                continue
-            low, high = ranges.get(k, [-np.inf, np.inf])
-            for child, ends in (
-                (self.left[node], [low, min(high, self.cut[node])]),
-                (self.right[node], [max(low, self.cut[node]), high]),
-            ):
-                stack.append((child, ranges | {k: ends}))
-        return out
-
-
-def _range_words(label: str, low: float, high: float) -> str:
-    if " = " in label:
-        return label if low >= 0.0 else label.replace(" = ", " is not ", 1)
-    if np.isinf(low):
-        return f"{label} <= {high:.4g}"
-    return f"{label} > {low:.4g}" if np.isinf(high) else f"{low:.4g} < {label} <= {high:.4g}"
-
-
-def _grown(
-    rows: _Rows, residual: Floats, noise: Floats, leaves: int, share: float, seed: int
-) -> _Tree:
-    """Return a tree whose splits maximize the sum of squared residuals relative to their noise.
-
-    `share` is the smallest share of the noise allowed in a leaf.
-    """
-    noise = np.maximum(noise / noise.mean(), 1e-6)
-    chosen = np.arange(noise.size)
-    if noise.size > MOST_ROWS:
-        chosen = stream(seed, "tree rows").choice(noise.size, MOST_ROWS, replace=False)
-    model = DecisionTreeRegressor(
-        max_depth=3,
-        max_leaf_nodes=leaves,
-        min_weight_fraction_leaf=min(0.5, share),
-        random_state=seed,
-    )
-    ratio = (residual / np.abs(residual).max())[chosen] / noise[chosen]
-    tree = model.fit(rows.table[chosen], ratio, noise[chosen]).tree_
-    return _Tree(
-        feature=np.maximum(tree.feature, -1).tolist(),
-        cut=tree.threshold.tolist(),
-        left=tree.children_left.tolist(),
-        right=tree.children_right.tolist(),
-        missing_left=tree.missing_go_to_left.astype(bool).tolist(),
-        value=[],
-    )
-
-
-def _found(rows: _Rows, leaves: int, seed: int) -> _Tree:
+def _found(rows: _Rows, leaves: int, seed: int) -> Tree:
     """Return a tree fitted to the residual measure.
 
     The variance for positives is the average of estimates from the labels and from the scores, so
@@ -316,7 +176,7 @@ def _found(rows: _Rows, leaves: int, seed: int) -> _Tree:
     expected = rows.marginal * rows.s
     noise = 0.5 * rows.prior * rows.spread * (expected + rows.positive) + expected**2
     share = LEAST_POSITIVES * rows.spread
-    return _grown(rows, rows.positive - expected, noise, leaves, share, seed)
+    return grow(rows.table, rows.positive - expected, noise, leaves, share, seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -486,7 +346,7 @@ def _deal(flags: Flags, parts: int, seed: int) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(place == k) for k in range(parts)]
 
 
-class Multi(BaseEstimator):  # type: ignore[misc]
+class Multi(Stored, BaseEstimator):  # type: ignore[misc]
     """Correct scores wherever the features and the score show that they are wrong.
 
     Small trees on the features and the score are added to the logit of the score one after another,
@@ -536,6 +396,9 @@ class Multi(BaseEstimator):  # type: ignore[misc]
     >>> multi.transform([[0.0, -1.0], [0.0, 1.0]], [0.4, 0.4]).round(1)  # most of the way
     array([0.3, 0.5])
     """
+
+    name = "multi"
+    indent = None
 
     def __init__(
         self,
@@ -605,7 +468,7 @@ class Multi(BaseEstimator):  # type: ignore[misc]
 
     def transform(self, X: Any, s: ArrayLike) -> Floats:  # noqa: ANN401
         """Return repaired probabilities for rows with features X and scores s."""
-        check_is_fitted(self, "trees_")
+        self._require_fit()
         score, table = np.asarray(check_unit(s)).reshape(-1), self.encoder_.numbers(X)
         check_same_length(X=len(table), s=score.size)
         if not self.n_iter_:
@@ -619,11 +482,12 @@ class Multi(BaseEstimator):  # type: ignore[misc]
         positive = self.transform(X, s)
         return np.stack([1.0 - positive, positive], axis=-1)
 
-    def to_json(self) -> str:
-        """Return the fitted repair as JSON text; `from_json` restores it bit for bit."""
+    def _require_fit(self) -> None:
         check_is_fitted(self, "trees_")
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         names, columns, indicators = self.encoder_
-        state = {
+        return self.get_params(), {
             "names": names,
             "categories": None if columns is None else list(columns.categories.items()),
             "indicators": indicators,
@@ -631,28 +495,15 @@ class Multi(BaseEstimator):  # type: ignore[misc]
             "losses": self.losses_.tolist(),
             "gain": self.gain_,
         }
-        content = sealed("multi", self.get_params(), self.fitted_on_, state)
-        return json.dumps(content, allow_nan=False) + "\n"
 
-    @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Restore a repair from its JSON text; nothing in the text is executed."""
-        content = read_object(text)
-        check_method(content, "multi")
-        state = content["state"]
-        try:
-            self = cls(**content["parameters"])
-            known = state["categories"]
-            columns = None if known is None else Columns({int(k): list(x) for k, x in known})
-            places = [(int(k), int(code)) for k, code in state["indicators"]]
-            self.encoder_ = _Encoder(list(state["names"]), columns, places)
-            self.trees_ = [[_Tree(**tree) for tree in trees] for trees in state["trees"]]
-            self.losses_, self.gain_ = np.array(state["losses"]), tuple(state["gain"])
-        except (TypeError, KeyError, ValueError) as error:
-            raise refusal(f"it is not a valid 'multi' calibrator ({error})") from None
+    def _restore(self, state: dict[str, Any]) -> None:
+        known = state["categories"]
+        columns = None if known is None else Columns({int(k): list(x) for k, x in known})
+        places = [(int(k), int(code)) for k, code in state["indicators"]]
+        self.encoder_ = Encoder(list(state["names"]), columns, places)
+        self.trees_ = [[Tree(**tree) for tree in trees] for trees in state["trees"]]
+        self.losses_, self.gain_ = np.array(state["losses"]), tuple(state["gain"])
         self.n_iter_ = len(self.trees_[0]) if self.trees_ else 0
-        self.fitted_on_ = dict(content["fitted_on"])
-        return self
 
 
 class _Racer:
@@ -664,14 +515,16 @@ class _Racer:
         self.law, self.held_law = law.take(rest), law.take(held)
         self.f, self.held_start = log_odds(self.train.s), log_odds(self.held.s)
         self.held_f = self.held_start.copy()
-        self.trees: list[_Tree] = []
+        self.trees: list[Tree] = []
 
     def grow(self, leaves: int, rate: float, ridge: float, seed: int) -> None:
         """Add a tree, with a Newton step in each of its leaves."""
         slope, bend = self.law.slope(self.train.flags, self.f)
         mass = self.train.mass / self.train.mass.mean()
         slope, bend = mass * slope, mass * bend
-        tree = _grown(self.train, -slope, bend, leaves, LEAST_POSITIVES * self.train.spread, seed)
+        tree = grow(
+            self.train.table, -slope, bend, leaves, LEAST_POSITIVES * self.train.spread, seed
+        )
         leaf, n = tree.leaf(self.train.table), len(tree.feature)
         down, bent = (np.bincount(leaf, weights=x, minlength=n) for x in (-slope, bend))
         value = rate * np.clip(down / (bent + ridge), -LARGEST_STEP, LARGEST_STEP)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.checks import check_scores
-from noneg.recalibration.base import CalibrationWarning
+from noneg.recalibration.base import fit_quietly
 from noneg.recalibration.choose import find_calibrator
 from noneg.selection import density_ends
 
@@ -46,12 +45,10 @@ def mapped_range(calibrator: Calibrator, scores: PUScores, at: ArrayLike) -> tup
     """
     s = np.asarray(at, dtype=np.float64)
     method = getattr(calibrator, "chosen_", calibrator)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        others = [
-            find_calibrator(method).fit(scores.with_prior(prior)).transform(s)
-            for prior in dict.fromkeys(scores.prior_set)
-        ]
+    others = [
+        fit_quietly(find_calibrator(method), scores.with_prior(prior)).transform(s)
+        for prior in dict.fromkeys(scores.prior_set)
+    ]
     maps = np.stack([calibrator.transform(s), *others])
     return maps.min(axis=0), maps.max(axis=0)
 

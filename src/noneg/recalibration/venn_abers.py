@@ -15,7 +15,7 @@ from noneg.recalibration.base import (
     check_unit,
     stored_array,
 )
-from noneg.recalibration.maps import MOST_NODES, cells, laws_at
+from noneg.recalibration.maps import MOST_NODES, cell_starts, laws_at
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -96,7 +96,7 @@ def _cells(at: Floats, positive: Floats, marginal: Floats) -> tuple[Floats, Floa
     """Return the distributions at a limited number of scores; each cell is placed at its mean."""
     if at.size <= MOST_NODES:
         return at, positive, marginal
-    first = np.flatnonzero(np.diff(cells(marginal), prepend=-1.0))
+    first = cell_starts(marginal)
     sums = [np.add.reduceat(x, first) for x in (marginal * at, positive, marginal)]
     return sums[0] / sums[2], sums[1], sums[2]
 

@@ -8,7 +8,6 @@ test metrics (PU benchmark paper, Section 5.1).
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
 from noneg.performance.ordering import oracle_accuracy
 from noneg.recalibration import Platt
-from noneg.recalibration.base import CalibrationWarning
+from noneg.recalibration.base import fit_quietly
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
+    from noneg.recalibration import Calibrator
 
     Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def on_validation(
     *,
     prior: float,
     setting: Setting,
-) -> tuple[dict[str, float], Platt]:
+) -> tuple[dict[str, float], Calibrator]:
     """Return the criteria, and a calibrator fitted to the validation rows.
 
     ``proxy_accuracy_slip`` is the criterion in the benchmark's published code: in the one-sample
@@ -88,7 +88,8 @@ def on_validation(
     found = _values(criteria(), scores)
     found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
     found["proxy_accuracy_slip"] += _slip(positive, share, setting)
-    calibrator = _fitted(scores)
+    # Separable or constant scores are common early in training; the fit is still finite.
+    calibrator = fit_quietly(Platt(fit="risk"), scores)
     after = calibrator.transform(positive), calibrator.transform(unlabeled)
     mapped = PUScores(*after, prior=prior, setting=setting)
     return found | _values(_AFTER, mapped), calibrator
@@ -112,15 +113,8 @@ def _oracle(
     return oracle_accuracy(y, s, labeled=np.arange(y.size) < positive.size, setting=setting)
 
 
-def _fitted(scores: PUScores) -> Platt:
-    with warnings.catch_warnings():
-        # Separable or constant scores are common early in training; the fit is still finite.
-        warnings.simplefilter("ignore", CalibrationWarning)
-        return Platt(fit="risk").fit(scores)
-
-
 def on_test(
-    scores: Floats, labels: NDArray[np.int64], weight: Floats, calibrator: Platt
+    scores: Floats, labels: NDArray[np.int64], weight: Floats, calibrator: Calibrator
 ) -> dict[str, float]:
     """Return test metrics: decisions on the raw test set, and probabilities at the true prior."""
     found = _values(_DECISIONS, PUScores.from_labels(labels, scores))
