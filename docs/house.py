@@ -79,6 +79,7 @@ FLOORS = [  # name, color, and modules with their contents
             "randomness": "streams",
             "results": "Estimate",
             "sentences": "words",
+            "shares": "limits",
         },
     ),
 ]

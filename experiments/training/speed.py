@@ -11,7 +11,8 @@ import torch
 from experiments.training.plan import PAPER_STEPS, SPLITS, run
 from noneg.lab.bench.together import Crew, families, rows_of
 from noneg.lab.bench.work import arguments, make_trainer, set_up
-from noneg.learning.training import find_device, seeded
+from noneg.learning.streams import seeded
+from noneg.learning.training import find_device
 
 EVERY = 100
 # Steps of the single run, and chunks of 100 steps of the population.

@@ -10,10 +10,10 @@ import re
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.special import betaincinv
 
 from noneg.errors import Argument, InputError
 from noneg.kernels import binary_flags, in_unit_interval
+from noneg.shares import lower_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -205,7 +205,7 @@ def least_prior(share: float, n: float) -> float:
     >>> round(least_prior(0.1, 1000), 4)
     0.0729
     """
-    return float(betaincinv(share * n, (1.0 - share) * n + 1.0, CHANCE)) if share > 0.0 else 0.0
+    return float(lower_limit(share * n, (1.0 - share) * n, CHANCE))
 
 
 def check_one_sample(prior: float, share: float, n: float) -> None:

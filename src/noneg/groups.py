@@ -32,7 +32,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import gammaincinv
 
 from noneg.bins import binned_sums
 from noneg.calibration.errors import absolute_terms
@@ -56,6 +56,7 @@ from noneg.intervals import (
 from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.results import SHOWN_ROWS, Estimate, Table, aligned
+from noneg.shares import lower_limit, upper_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -481,9 +482,7 @@ def binomial_limits(share: float, variance: float, rows: float, level: float) ->
     if np.isinf(size):
         return share, share
     hits, misses, tail = share * size, (1.0 - share) * size, (1.0 - level) / 2.0
-    low = float(betaincinv(hits, misses + 1.0, tail)) if hits > ROUNDING else 0.0
-    high = float(betaincinv(hits + 1.0, misses, 1.0 - tail)) if misses > ROUNDING else 1.0
-    return low, high
+    return float(lower_limit(hits, misses, tail)), float(upper_limit(hits, misses, tail))
 
 
 def _area_limits(value: float, variance: float, rows: float, level: float) -> Limits:

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from scipy.special import betaincinv, gammaincinv
+from scipy.special import gammaincinv
 
 from noneg.bins import Binned, bin_scores, mass_edges, optimal_bin_count
 from noneg.checks import check_choice, check_level
 from noneg.intervals import z_score
 from noneg.results import Table
 from noneg.selection import density_ends, is_selected
+from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -357,19 +358,6 @@ def mass_range(ends: tuple[float, float]) -> tuple[Share, Share]:
         lambda share: np.maximum(low * share, 1.0 - high * (1.0 - share)),
         lambda share: np.minimum(high * share, 1.0 - low * (1.0 - share)),
     )
-
-
-def clopper_pearson(share: Floats, n: float | Floats, alpha: float) -> FloatLimits:
-    """Return exact binomial limits for a share among n rows; counts need not be whole numbers."""
-    if np.isinf(np.max(n)):
-        return share, share
-    hits = np.asarray(share * n, dtype=np.float64)
-    misses = np.maximum(n - hits, 0.0)
-    low = np.where(hits > 0.0, betaincinv(np.maximum(hits, 1e-300), misses + 1.0, alpha / 2), 0.0)
-    high = np.where(
-        misses > 0.0, betaincinv(hits + 1.0, np.maximum(misses, 1e-300), 1.0 - alpha / 2), 1.0
-    )
-    return low, high
 
 
 def ratio_limits(

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, Self
 import numpy as np
 
 from noneg.bins import bin_scores
-from noneg.calibration.reliability import clopper_pearson, ratio_limits, reliability
+from noneg.calibration.reliability import ratio_limits, reliability
 from noneg.checks import check_flags, check_level, check_prior, check_same_length, check_scores
 from noneg.errors import InputError
 from noneg.intervals import effective_size
@@ -32,6 +32,7 @@ from noneg.kernels import run_ends
 from noneg.randomness import stream
 from noneg.results import at_most
 from noneg.sentences import say
+from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

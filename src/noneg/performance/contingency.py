@@ -20,11 +20,11 @@ import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from noneg.calibration.reliability import clopper_pearson
 from noneg.checks import check_choice, check_count, check_level, check_number, check_scores
 from noneg.errors import InputError
 from noneg.intervals import limits_at_nodes
 from noneg.randomness import stream
+from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from noneg.calibration.reliability import clopper_pearson, ratio_limits
+from noneg.calibration.reliability import ratio_limits
 from noneg.checks import check_level, check_number
 from noneg.intervals import area_limits, no_spread, prior_words, share_limits, trust_words
 from noneg.laws import Ordered
@@ -36,6 +36,7 @@ from noneg.performance.ranking import undefined
 from noneg.performance.top import METHOD, TRUCHON
 from noneg.registry import add_metric, in_range
 from noneg.results import Estimate
+from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -39,13 +39,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import betainc, betaincinv, expit, logit, ndtr, ndtri
+from scipy.special import betainc, expit, logit, ndtr, ndtri
 
 from noneg.checks import check_count, check_number, check_rate, check_share
 from noneg.errors import InputError
 from noneg.losses import check_cost
 from noneg.performance.contingency import latent_fraction
 from noneg.results import Table
+from noneg.shares import lower_limit, upper_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,14 +129,11 @@ class Counts:
 
     def low(self, tail: float) -> Floats:
         """Return Clopper-Pearson lower limits for the share; 0 where nothing lies above."""
-        k = np.maximum(self.above, ROUNDING)
-        return np.where(self.above > 0.0, betaincinv(k, self.total + 1.0 - k, tail), 0.0)
+        return lower_limit(self.above, self.total - self.above, tail)
 
     def high(self, tail: float) -> Floats:
         """Return Clopper-Pearson upper limits for the share; 1 where everything lies above."""
-        rest = np.maximum(self.total - self.above, ROUNDING)
-        high = betaincinv(self.above + 1.0, rest, 1.0 - tail)
-        return np.where(self.total > self.above, high, 1.0)
+        return upper_limit(self.above, self.total - self.above, tail)
 
     def times(self, factor: float) -> Counts:
         """Return the counts scaled by a factor, with the same shares."""
@@ -230,7 +228,7 @@ def _labeled_rows(scores: PUScores, tail: float | None) -> float:
     share, n = scores.labeled_share, scores.effective_marginal
     if tail is None or share == 0.0:
         return share
-    return float(betaincinv(share * n, (1.0 - share) * n + 1.0, tail))
+    return float(lower_limit(share * n, (1.0 - share) * n, tail))
 
 
 # --- recall ---------------------------------------------------------------------------------------

@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from noneg.calibration.reliability import clopper_pearson
 from noneg.checks import check_flags, check_level, check_same_length, check_setting
 from noneg.errors import InputError
 from noneg.intervals import z_score
 from noneg.prior.base import SAMPLED, PriorEstimate
 from noneg.prior.samples import labeled_share, prior_of_share
 from noneg.prior.shift import Counts, fit_shift, shared_edges
+from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

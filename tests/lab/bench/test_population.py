@@ -20,7 +20,7 @@ from noneg.lab.bench.programs import row_plan
 from noneg.lab.bench.together import Crew, families, make_member
 from noneg.lab.bench.work import arguments, make_trainer, set_up, versions
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.training import RowStream, seeded
+from noneg.learning.streams import RowStream, seeded
 
 # Here an epoch has five steps, so that every method goes through its stages.
 RUN = RunConfig(

@@ -28,7 +28,8 @@ with optional("noneg bench run"):
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.contract import PUData
     from noneg.learning.networks import MLP
-    from noneg.learning.training import Trainer, find_device, seeded
+    from noneg.learning.streams import seeded
+    from noneg.learning.training import Trainer, find_device
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

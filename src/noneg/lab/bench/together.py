@@ -51,7 +51,8 @@ with optional("noneg bench run"):
         told_prior,
         versions_used,
     )
-    from noneg.learning.training import find_device, seeded
+    from noneg.learning.streams import seeded
+    from noneg.learning.training import find_device
 
 
 def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
