@@ -54,16 +54,13 @@ from noneg.results import Estimate
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.intervals import Limits
     from noneg.laws import Ordered
     from noneg.losses import Loss
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
-
-Value = TypeVar("Value", float, "NDArray[np.float64]")
+Value = TypeVar("Value", float, "Floats")
 
 # The interval for the calibration error relaxes the caps from the unlabeled rows by this many
 # standard errors, because the smaller of two noisy limits is too small on average.
@@ -363,11 +360,11 @@ class Selected:
         """``(PPR - pi TPR) / (1 - pi)``."""
         return rate_of_negatives(self.tpr, self.ppr, prior)
 
-    def heights(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def heights(self, at: Places) -> tuple[Floats, Floats]:
         """Return TPR and PPR at the given steps only."""
         return self.tpr[at], self.ppr[at]
 
-    def own_mass(self, at: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def own_mass(self, at: Places) -> tuple[Floats, Floats]:
         """Return the mean share of one positive in both distributions, at these steps."""
         positive, marginal = self.steps.own_mass(at)  # type: ignore[union-attr]
         rise = [height[at] - height[at - 1] for height in (self.tpr, self.steps.tpr)]

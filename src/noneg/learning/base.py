@@ -38,12 +38,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.prior import PriorEstimate
     from noneg.recalibration import Calibrator
-
-    Floats = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 Prior = float | Literal["estimate"] | None
 

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
-    from noneg.learning.base import Flags, Floats, Rows
+    from noneg.learning.base import Rows
     from noneg.recalibration import Calibrator
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]

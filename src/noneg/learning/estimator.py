@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
-    from noneg.learning.base import Flags, Floats, Rows
+    from noneg.arrays import Flags, Floats
+    from noneg.learning.base import Rows
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision

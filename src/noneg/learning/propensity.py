@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.learning.base import Flags, Floats
+    from noneg.arrays import Flags, Floats
 
 # Rates closer to 0 would give a row an excessive weight.
 LEAST = 0.01

@@ -32,8 +32,9 @@ from noneg.recalibration.recalibrated import weight_options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
-    from noneg.learning.base import Floats, Rows
+    from noneg.learning.base import Rows
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6

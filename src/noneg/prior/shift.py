@@ -28,11 +28,8 @@ from scipy.special import chdtrc, ndtr, ndtri
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 BINS = 10
 # Smallest number of reference rows per bin.

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
     from noneg.recalibration import Calibrator
 
-    Floats = NDArray[np.float64]
 
 THRESHOLD = 0.5
 # Columns of a record, each with its metric. Two criteria are not metrics on PU rows: one uses

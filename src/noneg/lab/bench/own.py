@@ -34,12 +34,11 @@ with optional("noneg bench run"):
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.comparison import Comparison
-
-    Floats = NDArray[np.float64]
 
 # Standardized tables need larger learning rates than those in the benchmark's search.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
@@ -77,7 +76,7 @@ class _Parts:
     training: PUData
     validation: PUData
     test: Floats
-    flags: NDArray[np.bool_]
+    flags: Flags
 
 
 def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
@@ -163,7 +162,7 @@ def _trainer(rate: float, steps: int, seed: int, device: str | None) -> Trainer:
     )
 
 
-def _split(x: Floats, flags: NDArray[np.bool_], seed: int) -> _Parts:
+def _split(x: Floats, flags: Flags, seed: int) -> _Parts:
     """Hold out labeled and unlabeled rows, and standardize with the training rows."""
     random, groups = stream(seed, "own table"), []
     for flag in (True, False):

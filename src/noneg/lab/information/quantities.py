@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binned, Binning
     from noneg.lab.information.supersample import Runs
 
-    Floats = NDArray[np.float64]
 
 NEIGHBORS = 3
 
@@ -423,14 +423,12 @@ def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0)
     return _samplewise(runs, _shuffled(runs, seed), unlabeled_only=unlabeled_only, seed=seed)
 
 
-def _shuffled(runs: Runs, seed: int) -> NDArray[np.bool_]:
+def _shuffled(runs: Runs, seed: int) -> Flags:
     """Return each pair's coins, shuffled over the draws."""
     return np.random.default_rng(seed).permuted(runs.membership, axis=0)
 
 
-def _samplewise(
-    runs: Runs, membership: NDArray[np.bool_], *, unlabeled_only: bool, seed: int
-) -> Floats:
+def _samplewise(runs: Runs, membership: Flags, *, unlabeled_only: bool, seed: int) -> Floats:
     n = runs.found.shape[1]
     if unlabeled_only:
         if not isinstance(runs.supersample, PUSupersample):
@@ -441,7 +439,7 @@ def _samplewise(
     return np.array([_of_pair(difference[:, m], membership[:, m], seed) for m in range(n)])
 
 
-def _of_pair(values: Floats, coin: NDArray[np.bool_], seed: int) -> float:
+def _of_pair(values: Floats, coin: Flags, seed: int) -> float:
     # Repeated values have no density; require at least a third of the values to be distinct.
     if np.unique(values).size <= values.size / 3:
         return plug_in_information(values, coin)

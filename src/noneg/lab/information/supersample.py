@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    Bits = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
+    from noneg.arrays import Flags as Bits, Floats
+
     Scorer = Callable[[NDArray[Any]], NDArray[Any]]
     # Arguments: rows and labels, or positive and unlabeled rows; and a seed.
     Train = Callable[[NDArray[Any], NDArray[Any], int], Scorer]
