@@ -1,35 +1,34 @@
 """The benchmark on your own table, which has no known negatives.
 
 A third of the labeled rows and a third of the unlabeled rows are held out. Each method is trained
-on the others with several learning rates as one population, and proxy accuracy on validation rows
+on the others with several learning rates, and proxy accuracy on validation rows
 selects the rate and the checkpoint. The methods are then compared on the held-out rows by the
 criteria in `noneg.compare`.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.comparison import compare
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.criteria import CRITERIA, probabilities
+from noneg.lab.bench.criteria import probabilities
 from noneg.learning.base import standard_scale
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
     import torch
 
-    from noneg.lab.bench.population import Member, Population
     from noneg.lab.bench.work import METHODS
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.contract import PUData
     from noneg.learning.networks import MLP
-    from noneg.learning.streams import seeded
-    from noneg.learning.training import Trainer, find_device
+    from noneg.learning.training import Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,13 +38,13 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.comparison import Comparison
+    from noneg.learning.training import Fit
 
 # Standardized tables need larger learning rates than those in the benchmark's search.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 TEST, VALIDATION = 1.0 / 3.0, 0.1
 # With fewer labeled rows, there are too few validation rows for selection.
 LEAST = 30
-BY = CRITERIA.index("proxy_accuracy")
 
 
 @dataclass(frozen=True)
@@ -190,46 +189,24 @@ def _scores(
     name: str, trainers: list[Trainer], parts: _Parts, setting: Setting, prior: float
 ) -> Floats:
     """Return scores of held-out rows with the rate and checkpoint selected by proxy accuracy."""
-    width = parts.test.shape[1]
-    given: dict[str, Any] = {
-        "network": lambda: MLP(width),
-        "data": parts.training,
-        "setting": setting,
-        "prior": prior,
-        "validation": parts.validation,
-    }
-    try:
-        members = [_member(ALGORITHMS[name](), trainer, parts, given) for trainer in trainers]
-        population = Population(members, prior)
-        population.rehearse()
-    except (RuntimeError, TypeError):
-        return _one_by_one(name, trainers, parts, given)
-    while population.step < population.total:
-        population.advance()
-    population.wait()
-    found = population.checkpoints
-    best = found.best[BY]
-    if not bool(best.isfinite().any()):
+    fits, width = [], parts.test.shape[1]
+    for trainer in trainers:
+        # A rate at which training diverges before the first checkpoint is skipped.
+        with suppress(FloatingPointError):
+            fit = trainer.fit(
+                ALGORITHMS[name](),
+                lambda: MLP(width),
+                parts.training,
+                setting=setting,
+                prior=prior,
+                validation=parts.validation,
+            )
+            fits.append(fit)
+    if not fits:
         raise FloatingPointError(f"{name} diverged at every learning rate.")
-    logits = found.kept[BY, int(best.argmax()), -len(parts.test) :]
-    return probabilities(logits).cpu().numpy()
-
-
-def _member(algorithm: Any, trainer: Trainer, parts: _Parts, given: dict[str, Any]) -> Member:  # noqa: ANN401
-    with seeded(trainer.seed, find_device(trainer.device)):
-        run = trainer.begin(algorithm, **given)
-        random = torch.get_rng_state()
-    held = [parts.validation.pos, parts.validation.unl, torch.from_numpy(parts.test).float()]
-    # The hidden labels are unknown here and are not used for selection.
-    return Member(run, torch.cat(held), torch.zeros(parts.validation.n_unl), random)
-
-
-def _one_by_one(name: str, trainers: list[Trainer], parts: _Parts, given: dict[str, Any]) -> Floats:
-    """Train runs one by one, for methods that cannot be trained as a population."""
-    fits = [trainer.fit(ALGORITHMS[name](), **given) for trainer in trainers]
-    values = [
-        max((entry.get("proxy_accuracy", -1.0) for entry in fit.history), default=-1.0)
-        for fit in fits
-    ]
-    best = fits[int(np.argmax(values))].algorithm
+    best = max(fits, key=_best_value).algorithm
     return probabilities(best.decision(torch.from_numpy(parts.test).float())).cpu().numpy()
+
+
+def _best_value(fit: Fit) -> float:
+    return max((entry.get("proxy_accuracy", -1.0) for entry in fit.history), default=-1.0)
