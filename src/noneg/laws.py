@@ -574,8 +574,8 @@ class Ordered:
         marginal, prior, share = self._marginal_total(), 0.0, 0.0
         if self.scores.prior_is_estimated:
             prior, share = self.scores.known_prior, d_prior / marginal
-        positive = self._influence(d_tpr, self.tpr, self._positive_total()) + share
-        rows = self._influence(d_ppr, self.ppr, marginal) - prior * share
+        positive = influence(d_tpr, self.tpr, self._positive_total()) + share
+        rows = influence(d_ppr, self.ppr, marginal) - prior * share
         own = self._squares(1, positive, rows if self.pooled else None)
         if few_weighted(self.scores):
             own = max(own, self._if_calibrated(positive))
@@ -608,15 +608,6 @@ class Ordered:
         (_, f, _, w), (_, g, _, v) = self._rows
         return self._total(0, f * w) + (self._total(1, g * v) if self.pooled else 0.0)
 
-    @staticmethod
-    def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
-        """Return the influence of a row at each distinct score, per unit of mass."""
-        # A row contributes to the heights at all thresholds at or below its score.
-        gradient = np.cumsum(derivative[::-1])[::-1][1:]
-        gradient -= gradient @ np.diff(height)
-        gradient /= total
-        return gradient
-
     def _squares(self, group: int, positive: Floats | None, marginal: Floats | None) -> float:
         """Return the sum over a group's rows of ``(a positive + w marginal)^2``."""
         _, f, a, w = self._rows[group]
@@ -638,6 +629,15 @@ class Ordered:
         """Return a group's mass at each distinct score, or only at the given steps."""
         above = self._mass(group, mass)
         return np.diff(above) if at is None else above[at] - above[at - 1]
+
+
+def influence(derivative: Floats, height: Floats, total: float) -> Floats:
+    """Return the influence of a row at each distinct score, per unit of mass."""
+    # A row contributes to the heights at all thresholds at or below its score.
+    gradient = np.cumsum(derivative[::-1])[::-1][1:]
+    gradient -= gradient @ np.diff(height)
+    gradient /= total
+    return gradient
 
 
 def few_weighted(scores: PUScores) -> bool:

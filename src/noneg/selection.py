@@ -48,7 +48,7 @@ from noneg.intervals import (
     prior_words,
     skewed_limits,
 )
-from noneg.laws import placements, rate_of_negatives
+from noneg.laws import influence, placements, rate_of_negatives
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -431,7 +431,7 @@ class Cells:
     ) -> float:
         """Return the variance of a function of the heights; cells hide the single positives."""
         one, other = (
-            self._influence(d, height, total)
+            influence(d, height, total)
             for d, height, total in zip(
                 (d_tpr, d_ppr), (self.tpr, self.ppr), self.totals, strict=True
             )
@@ -445,12 +445,7 @@ class Cells:
     def third(self, d_tpr: Floats) -> float:
         """Return the third cumulant of a function of the heights due to the labeled positives."""
         cubes = self.weight * self.second[0]
-        return float(cubes @ self._influence(d_tpr, self.tpr, self.totals[0]) ** 3)
-
-    @staticmethod
-    def _influence(derivative: Floats, height: Floats, total: float) -> Floats:
-        gradient = np.cumsum(derivative[::-1])[::-1][1:]
-        return (gradient - gradient @ np.diff(height)) / total
+        return float(cubes @ influence(d_tpr, self.tpr, self.totals[0]) ** 3)
 
 
 def running_wins(scores: PUScores) -> Floats:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from noneg.checks import check_level
+from noneg.checks import check_level, least_prior
 from noneg.errors import InputError
 from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
@@ -251,7 +251,7 @@ class Estimator(ABC, Generic[Samples]):
         interval = self.interval(samples, found.share, level)
         plain = PriorEstimate(
             value=prior_of_share(found.share, samples.labeled),
-            low=samples.least,
+            low=_least(samples),
             high=prior_of_share(interval.high, samples.labeled),
             level=level,
             method=self.name,
@@ -270,6 +270,12 @@ class Estimator(ABC, Generic[Samples]):
             diagnostics=found.diagnostics,
         )
         return plain if overlap is None else with_limited_overlap(plain, overlap)
+
+
+def _least(samples: ScoreLaws | FeatureSamples) -> float:
+    """Return the smallest prior compatible with the labeled rows."""
+    n = samples.n_unlabeled if samples.among else samples.n_positive + samples.n_unlabeled
+    return least_prior(samples.labeled or samples.among, n)
 
 
 def with_limited_overlap(found: PriorEstimate, overlap: float) -> PriorEstimate:

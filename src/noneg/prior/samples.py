@@ -274,12 +274,6 @@ class ScoreLaws:
         return cls(points[there], *masses, n_positive, n_unlabeled, setting, labeled)
 
     @property
-    def least(self) -> float:
-        """The smallest prior compatible with the labeled rows."""
-        n = self.n_unlabeled if self.among else self.n_positive + self.n_unlabeled
-        return checks.least_prior(self.labeled or self.among, n)
-
-    @property
     def logits(self) -> Floats:
         """The points as logits; 0 and 1 move inward by half the distance to the next point."""
         if self.scale == "logit":
@@ -423,12 +417,6 @@ class FeatureSamples:
         if self.among:
             return 0.0
         return labeled_share(self.setting, self.n_positive, self.n_unlabeled)
-
-    @property
-    def least(self) -> float:
-        """The smallest prior compatible with the labeled rows."""
-        n = self.n_unlabeled if self.among else self.n_positive + self.n_unlabeled
-        return checks.least_prior(self.labeled or self.among, n)
 
     def standardized(self) -> FeatureSamples:
         """Scale columns to mean 0 and standard deviation 1 over all rows; constants become 0."""
