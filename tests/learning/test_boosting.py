@@ -15,7 +15,7 @@ from sklearn.metrics import roc_auc_score
 
 from noneg.learning import BoostedPU, boosting
 from noneg.learning.base import Rows
-from noneg.likelihood import LabelLaw
+from noneg.likelihood import LabeledRows, LabelLaw
 from noneg.tables.frames import Columns
 
 ENGINES = ["lightgbm", "scikit-learn"]
@@ -56,7 +56,7 @@ class TestLikelihood:
         """c eta in one sample, a eta / (a eta + 1) in two; log odds of eta are f."""
         rows = Rows(None, np.arange(100) < n_pos)
         prior = max(prior, n_pos / 100)
-        law = LabelLaw.of(rows, setting, prior)
+        law = LabelLaw.of(rows.labels, setting, prior)
         eta = expit(f)
         if setting == "one-sample":
             chance = n_pos / (prior * 100) * eta
@@ -74,7 +74,7 @@ class TestLikelihood:
         """The gradient is the derivative of the loss; the curvature bounds the second
         derivative."""
         rows = Rows(None, np.arange(10) < 3)
-        law = LabelLaw.of(rows, "two-sample" if two else "one-sample", prior)
+        law = LabelLaw.of(rows.labels, "two-sample" if two else "one-sample", prior)
 
         def loss(f):
             return law.loss(rows.flags, np.full(10, f))
@@ -88,10 +88,10 @@ class TestLikelihood:
     def test_propensities_keep_the_number_of_positives(self):
         flags = np.arange(10) < 4
         e = np.where(np.arange(10) % 2, 0.8, 0.4)
-        law = LabelLaw.of(Rows(None, flags, None, e), "one-sample", 0.75)
+        law = LabelLaw.of(LabeledRows(flags, np.ones(10), e), "one-sample", 0.75)
         # The labeled rows represent 2/.8 + 2/.4 = 7.5 positives, which agrees with the prior.
         np.testing.assert_allclose(law.rate, e)
-        other = LabelLaw.of(Rows(None, flags, None, e / 3), "one-sample", 0.75)
+        other = LabelLaw.of(LabeledRows(flags, np.ones(10), e / 3), "one-sample", 0.75)
         np.testing.assert_allclose(other.rate, e)
 
 
@@ -269,7 +269,7 @@ def test_early_stopping_keeps_the_best_round():
     assert model.n_iter_ == model.losses_.argmin() + 1
     assert len(model.losses_) == model.n_iter_ + 10
     # The stored losses are those of the labels under the out-of-fold probabilities.
-    law = LabelLaw.of(Rows(None, flags), "one-sample", 0.4)
+    law = LabelLaw.of(Rows(None, flags).labels, "one-sample", 0.4)
     loss = law.loss(flags, logit(model.out_of_fold_)).mean()
     assert loss == pytest.approx(model.losses_.min(), rel=1e-6)
 

@@ -28,6 +28,7 @@ from noneg.checks import (
     is_pooled,
 )
 from noneg.errors import InputError
+from noneg.likelihood import LabeledRows
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
 from noneg.sklearn import PUStratifiedKFold, scorer
@@ -69,9 +70,9 @@ class Rows:
         return np.ones(len(self)) if self.weight is None else self.weight
 
     @property
-    def positive_mass(self) -> Floats:
-        """Weights under which the labeled rows follow the distribution of all positives."""
-        return self.mass if self.propensity is None else self.mass / self.propensity
+    def labels(self) -> LabeledRows:
+        """The rows without their features."""
+        return LabeledRows(self.flags, self.mass, self.propensity)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the selected rows."""
@@ -82,9 +83,7 @@ class Rows:
         """Return the rows with propensities converted to weights on the labeled rows."""
         if self.propensity is None:
             return self
-        weight, flags = np.where(self.flags, self.positive_mass, self.mass), self.flags
-        weight[flags] *= self.mass[flags].sum() / weight[flags].sum()
-        return replace(self, weight=weight, propensity=None)
+        return replace(self, weight=self.labels.as_random().mass, propensity=None)
 
 
 @dataclass(eq=False, repr=False)
@@ -193,7 +192,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return check_prior(self.prior)
         if rows.propensity is not None and is_pooled(self.setting):
             # Each labeled row represents 1/e positives.
-            share = float(rows.positive_mass[rows.flags].sum() / rows.mass.sum())
+            share = float(rows.labels.positive_mass[rows.flags].sum() / rows.mass.sum())
             return check_prior(share)
         self.prior_estimate_ = self._estimate_prior(rows)
         return float(np.clip(self.prior_estimate_.value, 1e-6, 1.0 - 1e-6))

@@ -249,18 +249,18 @@ class BoostedPU(PUEstimator):
     def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
         two = not is_pooled(self.setting)
         rows = rows.as_random() if two else rows
-        law = LabelLaw.of(rows, self.setting, self.prior_)
+        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
         population = ~rows.flags if two else np.ones(len(rows), dtype=bool)
         mean = (
             float(rows.flags @ rows.mass / rows.mass.sum()) if self.prior_ is None else self.prior_
         )
-        return law.line(rows, f, population, mean)
+        return law.line(rows.labels, f, population, mean)
 
     def _growth(self, rows: Rows) -> Growth:
         self.columns_ = Columns.of(rows.X)
         if not is_pooled(self.setting):
             rows = rows.as_random()
-        law = LabelLaw.of(rows, self.setting, self.prior_)
+        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
         categories = [] if self.columns_ is None else list(self.columns_.categories)
         return Growth(self._numbers(rows.X), rows.flags, rows.weight, law, self, categories)
 

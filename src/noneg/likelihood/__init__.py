@@ -40,6 +40,7 @@ from noneg.likelihood.curves import (
 )
 from noneg.likelihood.labels import (
     END as END,
+    LabeledRows as LabeledRows,
     LabelLaw as LabelLaw,
     Sample as Sample,
     gather as gather,

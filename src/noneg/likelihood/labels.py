@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
@@ -298,24 +298,36 @@ EDGE = 1e-9
 SLOPES, HOLD = (-3.0, 3.0), 0.1
 
 
-class Flagged(Protocol):
-    """Rows with labels, weights and, if known, propensities."""
+@dataclass(frozen=True, eq=False)
+class LabeledRows:
+    """Rows with labels, weights and, if known, propensities.
 
-    @property
-    def flags(self) -> Flags:
-        """Whether each row is a labeled positive."""
+    Attributes
+    ----------
+    flags : ndarray
+        Whether each row is a labeled positive.
+    mass : ndarray
+        Weight of each row.
+    propensity : ndarray or None
+        Rate at which a positive like this row is labeled, up to a factor.
+    """
 
-    @property
-    def mass(self) -> Floats:
-        """Weight of each row."""
+    flags: Flags
+    mass: Floats
+    propensity: Floats | None = None
 
     @property
     def positive_mass(self) -> Floats:
         """Weights under which the labeled rows follow the distribution of all positives."""
+        return self.mass if self.propensity is None else self.mass / self.propensity
 
-    @property
-    def propensity(self) -> Floats | None:
-        """Rate at which a positive like this row is labeled, up to a factor."""
+    def as_random(self) -> Self:
+        """Return the rows with propensities converted to weights on the labeled rows."""
+        if self.propensity is None:
+            return self
+        mass, flags = np.where(self.flags, self.positive_mass, self.mass), self.flags
+        mass[flags] *= self.mass[flags].sum() / mass[flags].sum()
+        return replace(self, mass=mass, propensity=None)
 
 
 class LabelLaw(NamedTuple):
@@ -323,8 +335,7 @@ class LabelLaw(NamedTuple):
 
     Examples
     --------
-    >>> from noneg.learning.base import Rows
-    >>> rows = Rows(None, np.arange(10) < 2)
+    >>> rows = LabeledRows(np.arange(10) < 2, np.ones(10))
     >>> law = LabelLaw.of(rows, "one-sample", 0.4)
     >>> law.rate[0], law.shift
     (np.float64(0.5), 0.0)
@@ -337,7 +348,7 @@ class LabelLaw(NamedTuple):
     start: float
 
     @classmethod
-    def of(cls, rows: Flagged, setting: Setting, prior: float | None) -> Self:
+    def of(cls, rows: LabeledRows, setting: Setting, prior: float | None) -> Self:
         """Return the labeling mechanism of the rows; two samples must not have propensities."""
         mass, flags, e = rows.mass, rows.flags, rows.propensity
         n_pos, n, one = float(mass[flags].sum()), float(mass.sum()), np.ones(flags.size)
@@ -374,7 +385,7 @@ class LabelLaw(NamedTuple):
         return -np.where(flags, labeled, other)
 
     def line(
-        self, rows: Flagged, f: Floats, population: Flags, prior: float
+        self, rows: LabeledRows, f: Floats, population: Flags, prior: float
     ) -> tuple[float, float]:
         """Return a and b for which a f + b has the prior as its mean and maximizes the likelihood.
 

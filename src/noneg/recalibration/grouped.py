@@ -29,7 +29,7 @@ from scipy.special import chdtri, expit, logit
 from noneg.checks import check_count, check_level, check_same_length, missing_prior
 from noneg.groups import INSIDE, by_group
 from noneg.intervals import z_score
-from noneg.likelihood import LabelLaw
+from noneg.likelihood import LabeledRows, LabelLaw
 from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
 from noneg.randomness import stream
@@ -119,7 +119,7 @@ class _Rows(NamedTuple):
     def law(self) -> LabelLaw:
         """How rows came to be labeled."""
         mass = self.paired.masses.count * self.paired.mass
-        return LabelLaw.of(_Labels(self.paired.flags, mass), self.paired.setting, self.prior)
+        return LabelLaw.of(LabeledRows(self.paired.flags, mass), self.paired.setting, self.prior)
 
     def group(self, here: Flags, s: Floats, among: Flags | None = None) -> PUScores | None:
         """Return rows of a group with other scores and its prior among some rows; None if few."""
@@ -147,18 +147,6 @@ class _Rows(NamedTuple):
         group would look right on held-out rows.
         """
         return deal_rows(self.paired.flags, number, stream(seed, "folds of groups"))
-
-
-class _Labels(NamedTuple):
-    """What `LabelLaw` has to know of rows."""
-
-    flags: Flags
-    mass: Floats
-    propensity: None = None
-
-    @property
-    def positive_mass(self) -> Floats:
-        return self.mass
 
 
 class ByGroup(Stored):

@@ -44,7 +44,7 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.intervals import t_score
-from noneg.likelihood import LabelLaw
+from noneg.likelihood import LabeledRows, LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.base import Stored, check_unit, deal_rows, log_odds
 from noneg.recalibration.trees import Encoder, Tree, grow
@@ -66,30 +66,14 @@ REACH = 2.0
 SCORE = "score"
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class _Rows(LabeledRows):
     """Features with the score as the last column, labels, and masses in both distributions."""
 
     table: NDArray[np.float32]
     s: Floats
-    flags: Flags
-    mass: Floats
-    propensity: Floats | None
     setting: Setting
     prior: float
-
-    @property
-    def positive_mass(self) -> Floats:
-        """Weights under which the labeled rows follow the distribution of all positives."""
-        return self.mass if self.propensity is None else self.mass / self.propensity
-
-    def as_random(self) -> _Rows:
-        """Return two-sample rows with propensities converted to weights."""
-        if self.propensity is None or is_pooled(self.setting):
-            return self
-        mass, flags = np.where(self.flags, self.positive_mass, self.mass), self.flags
-        mass[flags] *= self.mass[flags].sum() / mass[flags].sum()
-        return replace(self, mass=mass, propensity=None)
 
     @property
     def known(self) -> tuple[Setting, float | None]:
@@ -164,7 +148,7 @@ def _check_rows(
     if setting == "one-sample" and propensity is None:
         check_one_sample(known, share, float(mass.sum()))
     full = np.column_stack([table, score]).astype(np.float32)
-    return encoder, _Rows(full, score, flags, mass, e, setting, known)
+    return encoder, _Rows(flags, mass, e, table=full, s=score, setting=setting, prior=known)
 
 
 def _found(rows: _Rows, leaves: int, seed: int) -> Tree:
@@ -442,7 +426,8 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
         self.encoder_, rows = _check_rows(X, s, labeled, setting, prior, sample_weight, propensity)
         fewest = int(min(rows.flags.sum(), (~rows.flags).sum()))
         parts = _deal(rows.flags, min(self.folds, fewest), self.random_state) if fewest > 1 else []
-        self._race([_Racer(rows.as_random(), part) for part in parts])
+        used = rows if is_pooled(setting) else rows.as_random()
+        self._race([_Racer(used, part) for part in parts])
         self.fitted_on_ = {
             "setting": setting,
             "prior": rows.prior,
