@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.prior import PriorEstimate
-    from noneg.recalibration import Calibrator
 
 Prior = float | Literal["estimate"] | None
 
@@ -73,6 +72,14 @@ class Rows:
     def labels(self) -> LabeledRows:
         """The rows without their features."""
         return LabeledRows(self.flags, self.mass, self.propensity)
+
+    def scores(self, score: Floats, setting: Setting, prior: float | None = None) -> PUScores:
+        """Return scores of the rows, under SCAR or the given propensities."""
+        options: dict[str, Any] = {"sample_weight": self.weight, "weight_kind": "importance"}
+        if is_labeled(setting):
+            return PUScores.from_labels(self.flags, score, **options)
+        options |= {"prior": prior, "setting": setting, "propensity": self.propensity}
+        return PUScores.from_pu_labels(self.flags, score, **options)
 
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the selected rows."""
@@ -283,27 +290,6 @@ def _counted(rows: Rows) -> Rows:
     if rows.weight is None or rows.weight.all():
         return rows
     return rows.take(np.flatnonzero(rows.weight))
-
-
-def fit_calibrator(
-    method: str, rows: Rows, score: Floats, setting: Setting, prior: float | None
-) -> Calibrator:
-    """Return a map fitted to out-of-fold scores, under SCAR or the given propensities."""
-    from noneg.recalibration import make
-
-    options: dict[str, Any] = {"sample_weight": rows.weight, "weight_kind": "importance"}
-    if is_labeled(setting):
-        scores = PUScores.from_labels(rows.flags, score, **options)
-    else:
-        scores = PUScores.from_pu_labels(
-            rows.flags,
-            score,
-            prior=prior,
-            setting=setting,
-            propensity=rows.propensity,
-            **options,
-        )
-    return make(method).fit(scores)
 
 
 def sigmoid(margin: Floats) -> Floats:

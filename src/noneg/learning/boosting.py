@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 from noneg.checks import check_count, check_number, check_rate, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid
+from noneg.learning.base import PUEstimator, sigmoid
 from noneg.likelihood import LabelLaw
-from noneg.scores import PUScores
+from noneg.recalibration import make
 from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from noneg.checks import Setting
     from noneg.learning.base import Rows
     from noneg.recalibration import Calibrator
+    from noneg.scores import PUScores
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -241,7 +242,7 @@ class BoostedPU(PUEstimator):
             self.line_ = self._line(part, f)
             p = expit(self.line_[0] * f + self.line_[1])
         elif self.recalibrate is not None:
-            self.calibrator_ = fit_calibrator(self.recalibrate, part, p, self.setting, self.prior_)
+            self.calibrator_ = make(self.recalibrate).fit(part.scores(p, self.setting, self.prior_))
             p = np.asarray(self.calibrator_.transform(p))
         self.out_of_fold_ = np.full(len(rows), np.nan)
         self.out_of_fold_[there] = p
@@ -581,11 +582,4 @@ def discriminate(rows: Rows, setting: Setting, seed: int) -> PUScores:
             "must contain at least two labeled positives and two unlabeled rows to estimate a prior"
         )
         raise InputError("y", rule)
-    return PUScores.from_pu_labels(
-        rows.flags,
-        model.out_of_fold_,
-        setting=setting,
-        sample_weight=rows.weight,
-        weight_kind="importance",
-        propensity=rows.propensity,
-    )
+    return rows.scores(model.out_of_fold_, setting)

@@ -11,10 +11,11 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from noneg.checks import is_labeled
 from noneg.errors import InputError
-from noneg.learning.base import PUEstimator, fit_calibrator, sigmoid, standard_scale
+from noneg.learning.base import PUEstimator, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
 from noneg.learning.tabular import BaggingPU, LinearPU, WeightedPU
 from noneg.likelihood import LabelLaw
+from noneg.recalibration import make
 from noneg.sklearn import PUStratifiedShuffleSplit
 from noneg.tables.frames import Columns
 
@@ -249,7 +250,7 @@ class PUClassifier(PUEstimator):
             held = self._train(algorithm, table[train], flags[train]).algorithm
             score[test] = sigmoid(_log_odds(held, table[test]))
         method = "auto" if self.recalibrate in (None, "default") else self.recalibrate
-        return fit_calibrator(method, rows, score, self.setting, self.prior_)
+        return make(method).fit(rows.scores(score, self.setting, self.prior_))
 
     def _train(self, algorithm: Algorithm, table: NDArray[np.float32], flags: Flags) -> Fit:
         from noneg.learning.algorithms import find_algorithm
