@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -58,14 +58,7 @@ class GapAndBound:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and strings."""
-        return {
-            "gap": self.gap,
-            "gap_error": self.gap_error,
-            "bin_gap": self.bin_gap,
-            "draws": self.draws,
-            "vacuous": self.vacuous,
-            "bound": self.bound.to_dict(),
-        }
+        return asdict(self) | {"vacuous": self.vacuous, "bound": self.bound.to_dict()}
 
 
 def generalization_bound(
