@@ -741,14 +741,9 @@ def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, Power]:
 
 
 def _cut(binned: Binned, first: int, last: int) -> Binned:
-    return replace(
-        binned,
-        edges=binned.edges[first : last + 1],
-        positive=binned.positive[first:last],
-        marginal=binned.marginal[first:last],
-        score=binned.score[first:last],
-        second=binned.second[first:last],
-    )
+    names = ("positive", "marginal", "score", "second")
+    sums = {name: getattr(binned, name)[first:last] for name in names}
+    return replace(binned, edges=binned.edges[first : last + 1], **sums)
 
 
 calibration_error(

@@ -542,10 +542,9 @@ class _Dealt:
         return self._take(~share if share.dtype == np.bool_ else self.group[1] - share)
 
     def _take(self, share: NDArray[Any]) -> Chunk:
-        s, count, *masses = self.group
         there = np.flatnonzero(share)
-        a, w = (x if isinstance(x, float) else x[there] for x in masses)
-        return s[there], count if share.dtype == np.bool_ else share[there].astype(float), a, w
+        s, count, a, w = take(self.group, there)
+        return s, count if share.dtype == np.bool_ else share[there].astype(float), a, w
 
 
 def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
