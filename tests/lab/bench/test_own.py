@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from noneg.cli import main
 from noneg.errors import InputError
-from noneg.lab.bench.own import _split, rank_on
+from noneg.lab.bench.own import RATES, Trainer, _scores, _split, _trainer, rank_on
 
 
 def world(n=900, prior=0.4, seed=0, *, shift=2.5, rate=0.5):
@@ -48,6 +48,26 @@ def test_one_method_under_two_names_of_a_loss_does_not_win():
         x, labeled, setting="one-sample", prior=0.4, algorithms=["nnpu", "pusb"], steps=60
     )
     assert found.winner is None
+
+
+@pytest.mark.parametrize("diverging", [RATES[1:], RATES])
+def test_rates_at_which_training_diverges_are_skipped(monkeypatch, diverging):
+    x, labeled, _ = world()
+    parts, trainers = _split(x, labeled, 0), [_trainer(rate, 20, 0, "cpu") for rate in RATES]
+    alone = _scores("nnpu", trainers[:1], parts, "one-sample", 0.4)
+    train = Trainer.fit
+
+    def fit(self, *arguments, **options):
+        if self.lr in diverging:
+            raise FloatingPointError
+        return train(self, *arguments, **options)
+
+    monkeypatch.setattr(Trainer, "fit", fit)
+    if diverging == RATES:
+        with pytest.raises(FloatingPointError, match="diverged at every learning rate"):
+            _scores("nnpu", trainers, parts, "one-sample", 0.4)
+    else:
+        np.testing.assert_array_equal(_scores("nnpu", trainers, parts, "one-sample", 0.4), alone)
 
 
 def test_the_command_reports_the_winner_or_that_there_is_none(tmp_path):
