@@ -56,11 +56,24 @@ def test_the_fast_loop_is_the_plain_one(score, kind, data):
         np.testing.assert_array_equal(plain, fast)
 
 
+def test_the_fast_loop_is_the_plain_one_in_every_block_of_rows():
+    flags, s = rows(50_000)
+    plain, fast = empty_table("frequency"), empty_table("frequency")
+    add_rows(plain, flags, s, None)
+    add_rows(fast, flags, s, None, loops_numba)
+    np.testing.assert_array_equal(plain, fast)
+
+
 @pytest.mark.parametrize("fast", [None, loops_numba])
 @pytest.mark.parametrize("wrong", [1.5, -1e-9, np.nan, np.inf])
 def test_a_loop_names_the_first_wrong_row(fast, wrong):
-    score = np.array([0.5, wrong, 2.0])
-    assert add_rows(empty_table("frequency"), np.zeros(3, np.bool_), score, None, fast) == 1
+    score = np.array([*np.full(10_000, 0.5), wrong, 2.0])
+    flags = np.zeros(score.size, np.bool_)
+    for before in (10_000, 1):
+        found = add_rows(
+            empty_table("frequency"), flags[-before - 2 :], score[-before - 2 :], None, fast
+        )
+        assert found == before
 
 
 @pytest.mark.parametrize("kind", KINDS)

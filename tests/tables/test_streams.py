@@ -136,7 +136,6 @@ def write_files(columns, folder):
 def test_rows_are_sketched_as_soon_as_there_are_too_many(columns, tmp_path, monkeypatch):
     """The number of rows in a compressed file is not known in advance."""
     monkeypatch.setattr(reading, "EXACT_ROWS", 10_000)
-    monkeypatch.setattr(batches, "HELD", 5000)
     monkeypatch.setattr(files, "BATCH", 2048)
     most = 0
 

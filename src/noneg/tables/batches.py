@@ -354,10 +354,10 @@ def _unpacked(column: Column) -> Flags:
     return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)
 
 
-# Rows decoded at a time; they fit into the cache. Counting each batch immediately would evict the
-# table from the cache every time, so up to `HELD` rows are counted together.
+# Rows decoded at a time; they are still in the cache when they are counted.
 BATCH = 1 << 17
 
+# Rows counted together if there are groups; the first of them determine the buckets of all groups.
 HELD = 1 << 21
 
 
@@ -503,7 +503,7 @@ class _Rows:
         self.held.append(columns)
         self.n += columns.score.size
         self.n_held += columns.score.size
-        if self.n > self.limit and self.n_held >= HELD:
+        if self.n > self.limit and (self.groups is None or self.n_held >= HELD):
             self._count()
 
     def _count(self) -> NDArray[np.float64]:
