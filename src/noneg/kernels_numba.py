@@ -386,33 +386,34 @@ def _doubled_wins(unlabeled, positive, below, end, j, j_end):  # type: ignore[no
 
 
 def count_above(unlabeled: Floats, positive: Floats) -> tuple[Floats, Floats, Floats]:
-    """Numba version of `noneg.kernels.count_above`, by two merges (one for the size)."""
+    """Numba version of `noneg.kernels.count_above`, by one merge."""
     blocks = _merge_blocks(unlabeled, positive)
-    nothing = np.empty(0)
-    none = (nothing, nothing, nothing)
-    sizes = list(in_turn(lambda *b: _merge(unlabeled, positive, none, 0, *b), blocks))
-    total = sum(sizes)
-    out = (np.empty(total + 1), np.empty(total + 1), np.empty(total + 1))
+    n_rows = unlabeled.size + positive.size
+    out = (np.empty(n_rows + 1), np.empty(n_rows + 1), np.empty(n_rows + 1))
+    sizes = list(in_turn(lambda *b: _merge(unlabeled, positive, out, *b), blocks))
     out[0][0], out[1][0], out[2][0] = np.inf, 0.0, 0.0
-    places = total - np.cumsum([0, *sizes])
-    jobs = [(int(place), *block) for place, block in zip(places[:-1], blocks, strict=True)]
-    list(in_turn(lambda *job: _merge(unlabeled, positive, out, *job), jobs))
-    return out
+    if sum(sizes) == n_rows:
+        return out
+    ends = [n_rows - i - j + 1 for i, _, j, _ in blocks]
+    full = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    thresholds, *counts = (np.concatenate([x[:1], *(x[k] for k in full[::-1])]) for x in out)
+    return thresholds, counts[0], counts[1]
 
 
 @njit(nogil=True, cache=True)
-def _merge(unlabeled, positive, out, place, i, i_end, j, j_end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Count the distinct scores of a block, and write them in descending order if there is room."""
+def _merge(unlabeled, positive, out, i, i_end, j, j_end):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Write the distinct scores of a block in descending order, the last in the place of its row.
+
+    Return their number; equal scores leave the first places of the block unused.
+    """
     thresholds, n_unlabeled, n_positive = out
-    write = thresholds.size > 0
-    size = 0
+    size, place = 0, unlabeled.size - i + positive.size - j
     while i < i_end or j < j_end:
         first = j >= j_end or (i < i_end and unlabeled[i] <= positive[j])
         s = unlabeled[i] if first else positive[j]
-        if write:
-            thresholds[place - size] = s
-            n_unlabeled[place - size] = unlabeled.size - i
-            n_positive[place - size] = positive.size - j
+        thresholds[place - size] = s
+        n_unlabeled[place - size] = unlabeled.size - i
+        n_positive[place - size] = positive.size - j
         while i < i_end and unlabeled[i] == s:
             i += 1
         while j < j_end and positive[j] == s:

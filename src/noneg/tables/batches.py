@@ -399,7 +399,9 @@ def fill(
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     with closing(stream(sources)) as batches:
         for batch, place, is_text in batches:
-            rows.add(_checked(batch, wanted, labels, place, is_text=is_text))
+            new = _checked(batch, wanted, labels, place, is_text=is_text, counted=rows.at_once)
+            with about_columns(place):
+                rows.add(new)
             if progress is not None:
                 progress(rows.n, total)
     check_filled(rows.n, sources)
@@ -494,10 +496,15 @@ class _Rows:
 
     def __init__(self, wanted: Wanted, limit: float, expected: int) -> None:
         self.kind, self.limit, self.expected = wanted.weight_kind, limit, expected
-        self.groups = wanted.groups
+        self.score, self.groups = wanted.score, wanted.groups
         self.held: list[Columns] = []
         self.n = self.n_held = 0
         self.table: NDArray[np.float64] | None = None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the next batch will be counted immediately, which also checks its scores."""
+        return self.n >= self.limit and self.groups is None
 
     def add(self, columns: Columns) -> None:
         self.held.append(columns)
@@ -511,7 +518,8 @@ class _Rows:
             self.table = empty_table(self.kind)
         fast = fast_loops(max(self.n, self.expected))
         for columns in self.held:
-            add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
+            if add_rows(self.table, columns.flags, columns.score, columns.weight, fast) >= 0:
+                check_scores(columns.score, self.score)  # Names the row.
         self._count_groups()
         self.held, self.n_held = [], 0
         return self.table
@@ -545,7 +553,13 @@ def _total(sources: Sequence[Source]) -> int | None:
 
 
 def _checked(
-    batch: Batch, wanted: Wanted, labels: Labels, place: Place, *, is_text: bool
+    batch: Batch,
+    wanted: Wanted,
+    labels: Labels,
+    place: Place,
+    *,
+    is_text: bool,
+    counted: bool = False,
 ) -> Columns:
     flags, negative = labels.kinds(batch["label"], place)
     score, *rest = (
@@ -554,7 +568,8 @@ def _checked(
         if argument in ("score", "weight")
     )
     with about_columns(place):
-        check_scores(score, wanted.score)
+        if not counted:
+            check_scores(score, wanted.score)
         for weight in rest:
             check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
     texts = {name: as_texts(batch[name], column, place) for name, column in wanted.texts.items()}
