@@ -202,7 +202,8 @@ def loss_third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
             gain = a * (loss(s, 1) - loss(s, 0) - means.positive[0]) / total[0]
         if in_marginal:
             base = w * (loss(s, 0) - means.marginal[0]) / total[1]
-        terms = base**3, 3.0 * base**2 * gain, 3.0 * base * gain**2, gain**3
+        # Products are many times faster than the third power.
+        terms = base * base**2, 3.0 * base**2 * gain, 3.0 * base * gain**2, gain * gain**2
         found += [float(np.sum(f * term)) for term in terms]
     return found
 

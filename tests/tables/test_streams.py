@@ -152,6 +152,20 @@ def test_rows_are_sketched_as_soon_as_there_are_too_many(columns, tmp_path, monk
     assert 8_000 < most <= 10_000
 
 
+@pytest.mark.parametrize("wrong", [1.5, np.nan])
+@pytest.mark.parametrize("exact", [True, False, None])
+def test_a_wrong_score_is_named_by_its_row_in_any_batch(exact, wrong, tmp_path, monkeypatch):
+    """Scores are checked when they are counted, or when they are kept until there are too many."""
+    monkeypatch.setattr(reading, "EXACT_ROWS", 3000)
+    monkeypatch.setattr(files, "BATCH", 2048)
+    for row in (100, 3500, 7000):
+        score = np.full(9000, 0.5)
+        score[row] = wrong
+        pq.write_table(pa.table({"score": score, "label": [0, 1] * 4500}), tmp_path / "t.parquet")
+        with pytest.raises(ValueError, match=rf"column 'score' must contain .* row {row} of"):
+            noneg.read(tmp_path / "t.parquet", **NAMES, **FACTS, exact=exact)
+
+
 @pytest.mark.parametrize("kind", ["parquet", "csv", "gzip"])
 def test_files_make_the_same_sketch(kind, columns, tmp_path):
     file = write_files(columns, tmp_path)[kind]
