@@ -41,7 +41,7 @@ def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: A
     firsts = np.zeros(_BLOCK + _AHEAD, np.uint32)
     for start in range(0, scores.size, _BLOCK):
         part, marks = scores[start : start + _BLOCK], flags[start : start + _BLOCK]
-        if not _fill_firsts(part, firsts):
+        if _fill_firsts(part, firsts):
             return start + np.argmin((part >= 0.0) & (part <= 1.0))
         for i in range(part.size):
             first, s = np.uint64(firsts[i]), np.float64(part[i])
@@ -59,13 +59,13 @@ def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: A
 
 @njit(inline="always")
 def _fill_firsts(scores, firsts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Write the first entry of each row's bucket, and return whether all scores are valid."""
-    inside = True
+    """Write the first entry of each row's bucket, and return the number of invalid scores."""
+    outside = 0
     for i in range(scores.size):
         s = np.float64(scores[i])
-        inside &= (s >= 0.0) & (s <= 1.0)
+        outside += not ((s >= 0.0) & (s <= 1.0))
         firsts[i] = 6 * bucket_in_grid(s, _FINE_SCALE, _FINE_OFFSET, _FINE_LAST)
-    return inside
+    return outside
 
 
 @njit(nogil=True, cache=True)

@@ -18,6 +18,7 @@ import numpy as np
 
 from noneg.checks import check_flags, check_scores, check_weights, is_labeled, number_advice
 from noneg.errors import Argument, InputError, did_you_mean
+from noneg.kernels import binary_flags
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.forms import add_rows, empty_table, fast_loops
@@ -271,7 +272,11 @@ class Labels:
         if column.null_count:
             refuse_missing("label", self.wanted.label, place(first_null(column)))
         if pa.types.is_boolean(column.type):
-            return self._of_booleans(_unpacked(column))
+            return self._of_flags(_unpacked(column), (True, False))
+        if pa.types.is_integer(column.type):
+            flags = binary_flags(column.to_numpy())
+            if flags is not None:
+                return self._of_flags(flags, (1, 0))
         codes, values, used = _encoded(column, self.wanted.label)
         positive = np.zeros(len(values), dtype=np.bool_)
         for code in used:
@@ -281,12 +286,12 @@ class Labels:
             positive[code] = self.note(means)
         return positive[codes]
 
-    def _of_booleans(self, values: Flags) -> Flags:
+    def _of_flags(self, flags: Flags, labels: tuple[object, object]) -> Flags:
         true, false = (
-            there and self.note(value)
-            for there, value in ((values.any(), True), (not values.all(), False))
+            there and self.note(label)
+            for there, label in zip((flags.any(), not flags.all()), labels, strict=True)
         )
-        return values if true else ~values if false else np.zeros_like(values)
+        return flags if true else ~flags if false else np.zeros_like(flags)
 
     def note(self, means: object) -> bool:
         """Record a label, and return whether it means positive."""
