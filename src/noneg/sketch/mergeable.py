@@ -67,9 +67,9 @@ class Sketch:
     PUScores(1 positive, 4 unlabeled rows, one-sample, prior 0.4)
     """
 
-    __slots__ = ("_knowledge", "_setting", "_table", "_weight_kind")
+    __slots__ = ("_knowledge", "_own", "_setting", "_weight_kind")
 
-    _table: NDArray[np.float64]
+    _own: NDArray[np.float64] | None
     _weight_kind: Kind
     _setting: Setting | None
     _knowledge: Knowledge
@@ -86,7 +86,14 @@ class Sketch:
         self._weight_kind = weight_kind
         self._setting = None if setting is None else checks.check_setting(setting)
         self._knowledge = Knowledge.given(prior, prior_interval)
-        self._table = empty_table(weight_kind)
+        self._own = None
+
+    @property
+    def _table(self) -> NDArray[np.float64]:
+        """The table, created when it is first needed: writing megabytes takes time."""
+        if self._own is None:
+            self._own = empty_table(self._weight_kind)
+        return self._own
 
     @classmethod
     def from_scores(cls, scores: PUScores) -> Self:
@@ -197,12 +204,12 @@ class Sketch:
     def add_table(self, table: NDArray[np.float64]) -> Self:
         """Add a table as in `noneg.sketch.forms`, with the columns of this weight kind.
 
-        An empty sketch takes ownership of the table, which the caller must no longer use.
+        A new sketch takes ownership of the table, which the caller must no longer use.
         """
-        if (self._table[:, -1] >= 0.0).any():
-            merge_into(self._table, table)
+        if self._own is None:
+            self._own = table
         else:
-            self._table = table
+            merge_into(self._own, table)
         return self
 
     def __add__(self, other: object) -> Self:
@@ -240,8 +247,7 @@ class Sketch:
             prior=self.prior,
             prior_interval=self.prior_interval,
         )
-        merge_into(twin._table, self._table)  # noqa: SLF001
-        return twin
+        return twin.add_table(self._table.copy())
 
     __copy__ = copy
 
