@@ -55,7 +55,7 @@ from noneg.intervals import (
 )
 from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
-from noneg.results import SHOWN_ROWS, Estimate, Table, aligned
+from noneg.results import SHOWN_ROWS, Estimate, Table, aligned, plain_fields
 from noneg.shares import lower_limit, upper_limit
 
 if TYPE_CHECKING:
@@ -63,13 +63,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binned
     from noneg.intervals import Limits
     from noneg.rules import Rule
     from noneg.scores import PUScores
     from noneg.sketch.grouped import GroupSums
 
-    Floats = NDArray[np.float64]
     # A value and its derivatives with respect to the sums of each bucket.
     Slopes = tuple[float, Floats, Floats, Floats]
 
@@ -155,9 +155,8 @@ class GroupTable(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        names = ("level", "pooled", "p_value", "worst", "worst_p_value")
-        facts = {name: getattr(self, name) for name in names}
-        return {"by": list(self.by), **facts, "table": super().to_dict()}
+        facts = plain_fields(self, "by", "level", "pooled", "p_value", "worst", "worst_p_value")
+        return {**facts, "table": super().to_dict()}
 
 
 def by_group(
@@ -239,7 +238,7 @@ def evidence(bias: Floats) -> Floats:
     return ratio
 
 
-def members(table: GroupTable, names: NDArray[np.str_]) -> dict[str, NDArray[np.bool_]]:
+def members(table: GroupTable, names: NDArray[np.str_]) -> dict[str, Flags]:
     """Return the rows of each group in a table, with small groups pooled."""
     found = {name: names == name for name in table.group}
     if table.pooled:
@@ -267,7 +266,7 @@ def sums_of_laws(scores: PUScores, groups: GroupSums, table: Floats) -> Floats:
     return scores.merge(groups.nine(table))
 
 
-def _small(scores: PUScores, groups: GroupSums) -> NDArray[np.bool_]:
+def _small(scores: PUScores, groups: GroupSums) -> Flags:
     """Return the groups that are too small, plus enough others to make their pool large enough.
 
     The choice does not depend on the number of labeled positives: groups with many by chance would
@@ -342,13 +341,13 @@ class Group:
         return self.binned if prior == self.binned.prior else replace(self.binned, prior=prior)
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
+    def held(self) -> Flags:
         """Buckets that contain rows."""
         return (self.sums[:, 0] > 0.0) | (self.sums[:, 1] > 0.0)
 
-    def above(self, threshold: float) -> NDArray[np.bool_]:
+    def above(self, threshold: float) -> Flags:
         """Return which of the buckets contain scores at or above a threshold."""
-        here: NDArray[np.bool_] = (self.ends >= threshold)[self.held]
+        here: Flags = (self.ends >= threshold)[self.held]
         return here
 
     def coarse(self) -> Binned:
@@ -421,7 +420,7 @@ def _auroc(x: Floats, m: Floats, s: Floats) -> Slopes:
     return value, d_x, d_m, np.zeros_like(s)
 
 
-def _rule(rule: Rule, above: NDArray[np.bool_], x: Floats, m: Floats, s: Floats) -> Slopes:
+def _rule(rule: Rule, above: Flags, x: Floats, m: Floats, s: Floats) -> Slopes:
     """Return a metric of the confusion matrix; its derivatives are central differences."""
     start = np.array([x[above].sum(), x.sum(), m[above].sum(), m.sum()])
 

@@ -53,7 +53,7 @@ from noneg.prior.shift import (
 )
 from noneg.recalibration.maps import PriorShift
 from noneg.registry import find_metric
-from noneg.results import Estimate, Table, aligned
+from noneg.results import Estimate, Table, aligned, plain_fields
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -61,10 +61,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.prior.shift import Shift
     from noneg.sketch import Sketch
 
-    Floats = NDArray[np.float64]
     Periods = Mapping[str, PUScores | Sketch] | Iterable[tuple[str, PUScores | Sketch]]
 
 TESTS = ("prior", "shape", "labeling")
@@ -120,7 +120,7 @@ class LabelShift:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text."""
-        return vars(self) | {"prior": self.prior.to_dict()}
+        return plain_fields(self)
 
 
 def label_shift(
@@ -242,11 +242,11 @@ def _last(periods: Counts, size: int) -> Counts:
     return periods.mapped(total)
 
 
-def alarms(p_values: Floats, level: float) -> NDArray[np.bool_]:
+def alarms(p_values: Floats, level: float) -> Flags:
     """Return which p-values from `window_tests` are alarms."""
     looks = np.arange(1.0, p_values.shape[-2] + 1.0)
     limits = spent(looks, level) / len(TESTS)
-    out: NDArray[np.bool_] = p_values <= limits[:, None]
+    out: Flags = p_values <= limits[:, None]
     return out
 
 
@@ -286,7 +286,7 @@ def name_look(
     reference: PUScores,
     old: Counts,
     periods: Counts,
-    tests: tuple[Floats, Floats, NDArray[np.bool_]],
+    tests: tuple[Floats, Floats, Flags],
     look: int,
 ) -> tuple[str, ...]:
     """Return the components that moved at a look, numbered from 0.
@@ -345,12 +345,7 @@ class Look:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text."""
-        return vars(self) | {
-            "prior": self.prior.to_dict(),
-            "metrics": {name: one.to_dict() for name, one in self.metrics.items()},
-            "alarms": list(self.alarms),
-            "moved": list(self.moved),
-        }
+        return plain_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -15,14 +15,14 @@ from scipy.special import ndtr
 
 from noneg.checks import check_scores, check_setting, is_pooled
 from noneg.errors import InputError
+from noneg.results import plain_fields
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
-
-    Floats = NDArray[np.float64]
 
 # At this p-value or above, known negatives look like other rows that are not labeled.
 ODD = 0.01
@@ -103,13 +103,7 @@ class KnownNegatives:
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
         names = ("n_positive", "n_negative", "n_unlabeled", "reviewed_auroc", "rank", "p_value")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "prior_limits": list(self.prior_limits),
-            "auroc": None if self.auroc is None else list(self.auroc),
-            "contradicts": self.contradicts,
-            "notes": list(self.notes),
-        }
+        return plain_fields(self, *names, "prior_limits", "auroc", "contradicts", "notes")
 
 
 def known_negatives(

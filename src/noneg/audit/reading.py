@@ -16,19 +16,15 @@ from noneg.audit.targets import Target
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.randomness import stream
-from noneg.results import Estimate, aligned
+from noneg.results import Estimate, aligned, plain, plain_fields
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from noneg.audit.planning import Design
     from noneg.checks import Setting
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 SCHEMA = "noneg.audit/1"
 
@@ -129,24 +125,19 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            "estimates": {name: one.to_dict() for name, one in self.estimates.items()},
-            "agreements": {name: one.to_dict() for name, one in self.agreements.items()},
-            "selection": self.selection.to_dict(),
-            "sequences": {
-                name: one.last.to_dict() | {"until": self.until[name]}
-                for name, one in self.sequences.items()
-            },
-            "notes": list(self.notes),
+        sequences = {
+            name: one.last.to_dict() | {"until": self.until[name]}
+            for name, one in self.sequences.items()
         }
+        found = plain_fields(self, *_PLAIN, "estimates", "agreements", "selection")
+        return found | {"sequences": sequences, "notes": list(self.notes)}
 
     def to_json(self) -> str:
         """Return text that `load` and the ``--audit`` option of the commands can read."""
         from importlib.metadata import version
 
         head = {"schema": SCHEMA, "version": version("noneg")}
-        return json.dumps(head | _finite(self.to_dict()), indent=2, allow_nan=False)
+        return json.dumps(plain(head | self.to_dict()), indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
@@ -177,15 +168,6 @@ class Audit:
 
 _COUNTED = ("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing")
 _PLAIN = (*_COUNTED, "budget", "n_labeled", "n_unlabeled", "setting", "level")
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    """Return content for strict JSON, with None for values that are not finite."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def _estimate(content: Mapping[str, Any]) -> Estimate:

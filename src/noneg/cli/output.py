@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import click
 
 from noneg.errors import InputError
-from noneg.report.document import plain, printable
+from noneg.report.document import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +49,8 @@ def print_json(schema: str, **content: object) -> None:
     """Print one JSON object that includes its schema and the program version."""
     import json
     from importlib.metadata import version
+
+    from noneg.results import plain
 
     head = {"schema": schema, "version": version("noneg")}
     click.echo(json.dumps(plain(head | content), indent=2, allow_nan=False))

@@ -345,25 +345,6 @@ def escaped_turns(page: str) -> str:
     return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", page)
 
 
-def plain(value: object) -> object:
-    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy.
-
-    Examples
-    --------
-    >>> plain({"value": float("nan"), "sizes": (1, float("inf"))})
-    {'value': None, 'sizes': [1, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
 def markdown(content: Document) -> str:
     """Return a document as Markdown."""
     lines = [f"# {_safe(content.title)}", "", _safe(content.subtitle), ""]

@@ -21,8 +21,9 @@ from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
-from noneg.report.document import WIDTH, asset, escaped_turns, markdown, plain, text
+from noneg.report.document import WIDTH, asset, escaped_turns, markdown, text
 from noneg.report.payload import data_names, datasets, payload
+from noneg.results import plain
 from noneg.sentences import say
 from noneg.verdict import Code
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from noneg.report.charts import Drawing
     from noneg.report.document import About, Document
     from noneg.report.payload import Rows
-
 
 SCHEMA = "noneg.report/1"
 # Sections whose tables contain text, and whose first column names the row.

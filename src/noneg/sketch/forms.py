@@ -38,13 +38,10 @@ from noneg.scores import PUScores
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.checks import Setting
     from noneg.kernels import Grid
     from noneg.knowledge import Knowledge
-
-    Floats = NDArray[np.float64]
 
 # Largest share of a distribution in one cell. A cut can be off by half of it, so it is well below
 # the stated error; there are at most 2 / CELL more cells than buckets.
@@ -65,7 +62,7 @@ class Cells:
 
     low: Floats
     high: Floats
-    number: NDArray[np.int64]
+    number: Integers
 
     @classmethod
     def cut(cls, low: Floats, high: Floats, shares: Floats) -> Cells:
@@ -74,12 +71,12 @@ class Cells:
         return cls(low, high, np.maximum(number, 1.0).astype(np.int64))
 
     @cached_property
-    def bucket(self) -> NDArray[np.int64]:
+    def bucket(self) -> Integers:
         """Bucket of each cell."""
         return np.repeat(np.arange(self.number.size), self.number)
 
     @cached_property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> Integers:
         """First cell of each bucket."""
         return np.cumsum(self.number) - self.number
 
@@ -164,7 +161,7 @@ def fast_loops(n_rows: int) -> ModuleType | None:
 
 def add_rows(
     table: Floats,
-    flags: NDArray[np.bool_],
+    flags: Flags,
     scores: Floats,
     weights: Floats | None,
     fast: ModuleType | None = None,
@@ -184,9 +181,7 @@ def add_rows(
     return -1
 
 
-def _add_chunk(
-    table: Floats, flags: NDArray[np.bool_], scores: Floats, weights: Floats | None
-) -> None:
+def _add_chunk(table: Floats, flags: Flags, scores: Floats, weights: Floats | None) -> None:
     width = table.shape[1]
     flat, k = table.reshape(-1), (width - 2) // 2
     plain = k == len(SUMS["frequency"])

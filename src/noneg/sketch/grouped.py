@@ -20,12 +20,8 @@ from noneg.laws import FROM_TRIPLE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.checks import WeightKind
-
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int64]
 
 # Number of cells in the table, and the fewest and most buckets per group.
 CELLS, FEWEST, MOST = 1 << 20, 64, 1024
@@ -75,7 +71,7 @@ class GroupSums:
         sums = np.moveaxis(table, -2, 0)
         return sums if sums.shape[-1] > len(TRIPLE) else sums[..., FROM_TRIPLE]
 
-    def pooled(self, small: NDArray[np.bool_], label: str) -> GroupSums:
+    def pooled(self, small: Flags, label: str) -> GroupSums:
         """Return the sums with small groups combined into one."""
         if not small.any():
             return self
@@ -131,9 +127,9 @@ class GroupCounter:
     def add(
         self,
         labels: list[tuple[str, ...]],
-        codes: Codes,
+        codes: Integers,
         score: Floats,
-        flags: NDArray[np.bool_],
+        flags: Flags,
         weight: Floats | None = None,
         summed: tuple[Floats, Floats] | None = None,
     ) -> None:
