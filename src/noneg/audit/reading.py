@@ -17,6 +17,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.randomness import stream
 from noneg.results import Estimate, aligned, plain, plain_fields
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     import os
@@ -93,11 +94,8 @@ class Audit:
     def told(self, selection: float) -> str:
         """Describe the source of the prior, and the selection up to which results hold."""
         low, high = self.prior_set
-        return (
-            f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a "
-            f"review of {self.n_reviewed:,} rows. Intervals allow for a selection "
-            f"factor of up to {selection:.3g}."
-        )
+        known = {"prior": self.middle, "low": low, "high": high, "rows": self.n_reviewed}
+        return say("review_prior", **known, factor=selection)
 
     @property
     def is_done(self) -> bool:
@@ -308,27 +306,14 @@ def _sequences(answers: Answers, until: Mapping[str, float], level: float) -> di
 def _notes(answers: Answers) -> list[str]:
     notes = []
     if answers.n_missing:
-        notes.append(
-            f"The last {answers.n_missing:,} rows of the list have no answer yet. "
-            f"The list is in random order, so the first {answers.code.size:,} rows "
-            "are a smaller random sample."
-        )
+        rows = {"missing": answers.n_missing, "reached": answers.code.size}
+        notes.append(say("review_unfinished", **rows))
     if answers.n_skipped:
-        notes.append(
-            f"Skipped rows: {answers.n_skipped:,}. The reason is unknown, so "
-            "intervals cover both cases for each: positive and negative."
-        )
+        notes.append(say("review_skipped", rows=answers.n_skipped))
     if answers.n_unsure:
-        notes.append(
-            f"Unsure answers: {answers.n_unsure:,}. Estimates count them as "
-            "negative; intervals cover both cases."
-        )
+        notes.append(say("review_unsure", rows=answers.n_unsure))
     if answers.n_positive < FEW:
-        notes.append(
-            f"Only {answers.n_positive} reviewed rows are positive. Intervals are "
-            "wide, because one missed positive in a large stratum would change the "
-            "estimate considerably."
-        )
+        notes.append(say("review_few", rows=answers.n_positive))
     return notes
 
 

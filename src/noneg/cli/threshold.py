@@ -236,7 +236,8 @@ def _notes(scores: PUScores, promise: Promise) -> list[str]:
 
 def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
     from noneg.performance import best_threshold, confusion, precision
-    from noneg.report.answers import CHOSEN_HERE, GIVEN
+    from noneg.report.answers import GIVEN
+    from noneg.sentences import say
 
     if wish["at"] is not None:
         matrix = confusion(scores, threshold=wish["at"])
@@ -250,7 +251,7 @@ def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
         "criterion": criterion,
         "confusion": matrix.to_dict(),
         "flagged": float(matrix.ppr),
-        "notes": [] if criterion == GIVEN else [CHOSEN_HERE],
+        "notes": [] if criterion == GIVEN else [say("threshold_chosen_here")],
     }
 
 

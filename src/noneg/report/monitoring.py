@@ -13,6 +13,7 @@ from noneg.report.charts import FAINT, NEGATIVE, POSITIVE, Drawing, named, toolt
 from noneg.report.document import About, Document, Number, Section, Sentence, Table, estimate_cells
 from noneg.report.html import SIZE, light, notebook_cell, render_still
 from noneg.report.payload import data_names
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,29 +25,6 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
 
 TITLE = "What changed?"
-# The meaning of each component, and how to respond to a change.
-WORDS = {
-    "prior": "The share of positives changed from {old:.4g} to {new:.4g} [{low:.4g}, "
-    "{high:.4g}]. No other change was detected.",
-    "shape": "The score distribution of all rows changed in a way that a different share of "
-    "positives does not explain, but that of labeled positives did not. The "
-    "negatives have changed. The new prior cannot be computed from the shift; have "
-    "rows reviewed, or estimate it again.",
-    "shape or prior": "The scores of all rows changed, but those of labeled positives did not. "
-    "Different negatives explain this about as well as a different share of positives. Have rows "
-    "reviewed before you change the prior.",
-    "labeling": "The scores of labeled positives changed, but those of all rows did not. Either "
-    "different positives are labeled now, or the change in positives is too small to "
-    "show among all rows.",
-    "scores": "The scores of labeled positives and of all rows changed together. Possible "
-    "causes are a new model version, changed features, or a new kind of positives. "
-    "The new prior cannot be computed from the shift; evaluate again with a prior "
-    "for these rows.",
-}
-REPAIR = (
-    "If the scores were calibrated in the reference period, multiplying their odds "
-    "by {factor:.4g} recalibrates them."
-)
 TITLES = {"prior": "Share of positives"}
 
 
@@ -127,13 +105,13 @@ def verdict(monitoring: Monitoring) -> list[str]:
     new = last.prior if now is None else now.prior
     numbers = {"old": old.value, "new": new.value, "low": new.low, "high": new.high}
     unsure = last.moved == ("shape",) and not last.p_values["shape"] <= NAMED
-    told = [WORDS[name].format(**numbers) for name in (("shape or prior",) * unsure or last.moved)]
-    if last.moved != ("prior",):
-        told = [text.removesuffix(" No other change was detected.") for text in told]
+    names = ("shape_or_prior",) if unsure else last.moved
+    alone = f" {say('moved_prior_alone')}" * (last.moved == ("prior",))
+    told = [f"{say(f'moved_{name}', **numbers)}{alone}" for name in names]
     back = "" if monitoring.looks[-1].alarms else f", but not after {last.name}"
     told.append(f"The change is visible from {monitoring.since} on{back}.")
     if monitoring.calibrator is not None:
-        told.append(REPAIR.format(factor=exp(monitoring.calibrator.shift_)))
+        told.append(say("moved_repair", factor=exp(monitoring.calibrator.shift_)))
     return told
 
 
@@ -152,11 +130,14 @@ def _periods(monitoring: Monitoring) -> str:
 
 def _sample(monitoring: Monitoring) -> str:
     first = monitoring.reference
-    return (
-        f"{_periods(monitoring)}, compared with {first.name} ({first.n_positive:,.0f} "
-        f"labeled positives, {first.n_marginal:,.0f} rows), {monitoring.setting}. "
-        f"With probability {100 * monitoring.level:.6g}%, no alarm is false and "
-        "each band holds in every period, no matter how often you check."
+    return say(
+        "moved_sample",
+        periods=_periods(monitoring),
+        first=first.name,
+        positives=first.n_positive,
+        rows=first.n_marginal,
+        setting=monitoring.setting,
+        percent=100 * monitoring.level,
     )
 
 
@@ -192,12 +173,8 @@ def _moved(monitoring: Monitoring) -> Section:
         )
         for number, look in enumerate(monitoring.looks, 1)
     )
-    text = (
-        "P-values for three questions, pooled over the last 1, 2, 4, ... periods: "
-        "did the share of positives change, did the scores change in a way that it "
-        "does not explain, and do new labeled positives differ from old ones?"
-    )
-    return Section.of("moved", "What was tested?", text, Table.of(header, rows, "Tests"))
+    table = Table.of(header, rows, "Tests")
+    return Section.of("moved", "What was tested?", say("moved_tests"), table)
 
 
 def _numbers(monitoring: Monitoring) -> Section:
