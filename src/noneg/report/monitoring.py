@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS
 from noneg.monitoring import NAMED, TESTS, spent
-from noneg.report.charts import FAINT, NEGATIVE, POSITIVE, Drawing, named, tooltip
+from noneg.report.charts import (
+    ENDS,
+    FAINT,
+    NEGATIVE,
+    POSITIVE,
+    Drawing,
+    amount,
+    in_sentence,
+    kind,
+    layer,
+    named,
+    tooltip,
+)
 from noneg.report.document import About, Document, Number, Section, Sentence, Table, estimate_cells
 from noneg.report.html import SIZE, light, notebook_cell, render_still
 from noneg.report.payload import data_names
@@ -215,38 +227,20 @@ def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
 
 def over_time(name: str, title: str) -> Chart:
     """Draw a metric over time: its band, its value, alarms, and the reference."""
-    import altair as alt
-
-    x = {
-        "field": "period",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "axis": {"labelOverlap": "greedy", "labelAngle": 0, "grid": False},
-    }
-    y = {
-        "type": "quantitative",
-        "title": f"{title[0].lower()}{title[1:]}",
-        "scale": {"zero": False},
-    }
+    x = kind("period", labelOverlap="greedy", labelAngle=0, grid=False) | {"sort": None}
+    y = amount("value", in_sentence(title), scale={"zero": False})
     base = named(f"time_{name}")
-    color = {
-        "condition": {"test": "datum.moved !== ''", "value": NEGATIVE},
-        "value": POSITIVE,
-    }
-    tip = [
-        {"field": "period", "type": "nominal"},
-        *tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end")),
-        {"field": "moved", "type": "nominal", "title": "moved"},
-    ]
+    color = {"condition": {"test": "datum.moved !== ''", "value": NEGATIVE}, "value": POSITIVE}
+    moved = {"field": "moved", "type": "nominal", "title": "moved"}
+    tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
     start = named(f"start_{name}").mark_rule(stroke=FAINT, strokeDash=[5, 4])
     bars = base.mark_rule(strokeWidth=6, opacity=0.3)
     points = base.mark_point(filled=True, opacity=1, size=55)
-    return alt.layer(
-        start.encode(y=y | {"field": "value"}),
-        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y | {"field": "value"}),
+    return layer(
+        start.encode(y=y),
+        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
         bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
-        points.encode(x=x, y=y | {"field": "value"}, color=color, tooltip=tip),
+        points.encode(x=x, y=y, color=color, tooltip=tip),
     )
 
 
