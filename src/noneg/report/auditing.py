@@ -11,6 +11,7 @@ from noneg.report.document import (
     Section,
     Table,
     estimate_cells,
+    estimate_row,
     interval_title,
 )
 from noneg.sentences import say
@@ -122,12 +123,11 @@ def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
     """Return the rows of the chart: each metric from the review, from labels and from both."""
     rows: list[dict[str, float | str | None]] = []
     for name, one in audit.agreements.items():
-        sides = {"review": (one.audit.value, one.audit.low, one.audit.high)}
-        sides["labeled positives"] = (one.labeled, one.labeled, one.labeled)
+        sides = {"review": estimate_row(one.audit)}
+        sides["labeled positives"] = dict.fromkeys(("value", "low", "high"), one.labeled)
         if one.fused is not None:
-            sides["both"] = (one.fused.value, one.fused.low, one.fused.high)
-        for side, (value, low, high) in sides.items():
-            rows.append({"metric": name, "side": side, "value": value, "low": low, "high": high})
+            sides["both"] = estimate_row(one.fused)
+        rows += [{"metric": name, "side": side, **row} for side, row in sides.items()]
     return rows
 
 

@@ -17,6 +17,7 @@ from noneg.report.document import (
     Section,
     Table,
     estimate_cells,
+    estimate_row,
     interval_title,
 )
 from noneg.report.html import render_still
@@ -312,8 +313,7 @@ def _datasets(comparison: Comparison) -> dict[str, Rows]:
     rows: dict[str, Rows] = {DIAGRAM: overlaid(comparison.diagrams, "model")}
     for name, found in comparison.criteria.items():
         rows[f"difference_{name}"] = [
-            {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
-            for model, gap in found.differences.items()
+            {"model": model, **estimate_row(gap)} for model, gap in found.differences.items()
         ]
         if found.ordering is not None:
             rows[f"order_{name}"] = list(_lines(found.ordering))

@@ -88,6 +88,11 @@ def estimate_cells(found: Estimate | None, digits: int = 4) -> tuple[Number, Ran
     return Number(found.value, digits), Range(found.low, found.high, digits)
 
 
+def estimate_row(found: Estimate) -> dict[str, float | str | None]:
+    """Return an estimate as the data of a chart."""
+    return {"value": found.value, "low": found.low, "high": found.high}
+
+
 def interval_title(level: float) -> str:
     """Return the header of a column of intervals."""
     return f"{100 * level:.6g}% interval"

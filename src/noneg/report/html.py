@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
-    from noneg.report.charts import Drawing
+    from noneg.report.charts import Drawing, Spec
     from noneg.report.document import About, Document
     from noneg.report.payload import Rows
 
@@ -240,13 +240,17 @@ def notebook_cell(content: Document, charts: Sequence[tuple[Drawing, str]]) -> s
 
 def svg(name: str, evaluation: Evaluation) -> str:
     """Return a chart as an SVG image in the colors of the light page."""
+    fit = {"autosize": {"type": "fit", "contains": "padding"}}
+    return picture(specification(name) | fit, datasets(evaluation))
+
+
+def picture(spec: Spec, data: Mapping[str, Rows]) -> str:
+    """Return a chart of named data as an SVG image in the colors of the light page."""
     import vl_convert
 
-    fit = {"autosize": {"type": "fit", "contains": "padding"}}
-    spec = specification(name) | SIZE | fit
-    spec["datasets"] = {**spec.get("datasets", {}), **datasets(evaluation)}
-    picture: str = vl_convert.vegalite_to_svg(light(spec))
-    return picture
+    drawn = spec | SIZE | {"datasets": {**spec.get("datasets", {}), **data}}
+    image: str = vl_convert.vegalite_to_svg(light(drawn))
+    return image
 
 
 def light(value: Any) -> Any:  # noqa: ANN401

@@ -22,9 +22,17 @@ from noneg.report.charts import (
     named,
     tooltip,
 )
-from noneg.report.document import About, Document, Number, Section, Sentence, Table, estimate_cells
-from noneg.report.html import SIZE, light, notebook_cell, render_still
-from noneg.report.payload import data_names
+from noneg.report.document import (
+    About,
+    Document,
+    Number,
+    Section,
+    Sentence,
+    Table,
+    estimate_cells,
+    estimate_row,
+)
+from noneg.report.html import notebook_cell, picture, render_still
 from noneg.sentences import say
 
 if TYPE_CHECKING:
@@ -75,14 +83,8 @@ def monitoring_to_html(
 
 def monitoring_to_notebook(monitoring: Monitoring) -> str:
     """Return the verdict and charts for a notebook."""
-    import vl_convert
-
-    data, pictures = _datasets(monitoring), []
-    for one in _drawings(monitoring).values():
-        spec = one.spec() | SIZE
-        used = {key: data[key] for key in data_names(spec) if key in data}
-        spec["datasets"] = {**spec.get("datasets", {}), **used}
-        pictures.append((one, vl_convert.vegalite_to_svg(light(spec))))
+    data = _datasets(monitoring)
+    pictures = [(one, picture(one.spec(), data)) for one in _drawings(monitoring).values()]
     return notebook_cell(monitoring_document(monitoring, About(title=TITLE)), pictures)
 
 
@@ -250,13 +252,7 @@ def _datasets(monitoring: Monitoring) -> dict[str, Rows]:
         start = _found(monitoring.reference, name)
         data[f"start_{name}"] = [] if start is None else [{"value": start.value}]
         data[f"time_{name}"] = [
-            {
-                "period": look.name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "moved": ", ".join(look.moved),
-            }
+            {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
             for look in (monitoring.reference, *monitoring.looks)
             if (one := _found(look, name)) is not None and isfinite(one.value)
         ]
