@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.app import Commands
-from noneg.cli.options import LABELS, all_of, as_json, file_names, one_score, setting
+from noneg.cli.options import FILES, LABELS, all_of, as_json, one_score, setting
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from noneg.audit import Design
 
-_FILES = click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
-)
 _DESIGN = click.option(
     "--design", metavar="FILE", help="Design file.  [default: NAME.design.json next to the list]"
 )
@@ -37,7 +34,7 @@ def audit() -> None:
     epilog="\b\nnoneg audit plan scores.csv --score p --label confirmed --setting one-sample "
     "--budget 200 --for precision@0.9 --for recall@0.9 --for prior",
 )
-@_FILES
+@FILES
 @one_score
 @click.option(
     "--label", required=True, metavar="COLUMN", help="Column that marks the labeled positives."
@@ -140,7 +137,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
     "noneg audit read table.csv --score p --label checked --unlabeled-is-empty "
     "--setting one-sample",
 )
-@_FILES
+@FILES
 @_DESIGN
 @click.option("--id", default="id", metavar="COLUMN", help="Column of the list.")
 @click.option("--answer", default="answer", metavar="COLUMN", help="Column of the list.")
@@ -254,7 +251,7 @@ def _read_table(
 
 
 @audit.command("next", short_help="Write the next rows to review.")
-@_FILES
+@FILES
 @_DESIGN
 @click.option("--rows", default=50, help="Number of rows.")
 @click.option("-o", "--out", required=True, metavar="FILE", help="Output list to fill in.")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import STANDARD_INPUT, Question, as_json, by_groups, reading
-from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show
+from noneg.cli.options import as_json, by_groups, reading
+from noneg.cli.output import check_outputs, check_page, console, force, say
+from noneg.cli.question import STANDARD_INPUT, Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -84,16 +85,15 @@ def compare(
     comparison, notes = _compare(question, _name(question, names), asked)
     if out is not None:
         _write_page(comparison, question, notes, out)
-    if as_json:
-        source = question.source.to_dict()
-        print_json("noneg.comparison/1", source=source, **comparison.to_dict())
-        return
-    terminal = console()
-    say(terminal, question.source.words, style="bold")
-    show(terminal, comparison_summary(comparison, notes))
-    if out is not None:
-        terminal.print()
-        say(terminal, f"Wrote {out}")
+    question.answer(
+        "noneg.comparison/1",
+        comparison.to_dict(),
+        lambda: comparison_summary(comparison, notes),
+        as_json=as_json,
+    )
+    if out is not None and not as_json:
+        console().print()
+        say(console(), f"Wrote {out}")
 
 
 def _write_page(

@@ -13,24 +13,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.gates import Gates, gated
-from noneg.cli.options import (
-    STANDARD_INPUT,
-    Question,
-    as_json,
-    by_groups,
-    reading,
-    tell_prior,
-)
+from noneg.cli.options import as_json, by_groups, reading
 from noneg.cli.output import (
     busy,
     check_outputs,
     check_page,
     console,
     force,
-    print_json,
     say,
     show,
 )
+from noneg.cli.question import STANDARD_INPUT, Question, tell_prior
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,13 +52,8 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
 
     gates, question = Gates(asked), Question(files, asked)
     evaluation = _measure(question, gates)
-    if as_json:
-        told = {"source": question.source.to_dict(), **gates.to_dict()}
-        print_json("noneg.evaluation/1", **told, **evaluation.to_dict())
-    else:
-        out = console()
-        say(out, question.source.words, style="bold")
-        show(out, summary(evaluation))
+    content = gates.to_dict() | evaluation.to_dict()
+    question.answer("noneg.evaluation/1", content, lambda: summary(evaluation), as_json=as_json)
     gates.close()
 
 

@@ -9,7 +9,6 @@ import click
 
 from noneg.cli.options import (
     ListingOption,
-    Question,
     SettingChoice,
     alike,
     all_of,
@@ -17,6 +16,7 @@ from noneg.cli.options import (
     reading,
 )
 from noneg.cli.output import busy, console, print_json, say, show
+from noneg.cli.question import Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def _from_scores(
     if features:
         raise InputError("features", "must not be combined with --score.")
     check_pu_setting(question.setting)
-    scores = question.read_unsettled()
+    scores = question.read()
     level = question.level
     return lambda name: estimate_prior(scores, method=name, level=level, overlap=overlap)
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import (
-    STANDARD_INPUT,
+    FILES,
     ListingOption,
-    Question,
     as_json,
     by_groups,
     file_names,
@@ -19,6 +18,7 @@ from noneg.cli.options import (
     reading,
 )
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
+from noneg.cli.question import STANDARD_INPUT, Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ def _show(title: str, found: HeldOut | HeldOutByGroup, written: dict[str, str | 
     epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
 )
 @click.argument("calibrator", metavar="CALIBRATOR", shell_complete=file_names)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
+@FILES
 @one_score
 @click.option("--out", required=True, metavar="FILE", help=WHERE)
 @column

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, by_groups, one_goal, reading
+from noneg.cli.options import as_json, by_groups, one_goal, reading
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
+from noneg.cli.question import Question
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
 
@@ -181,7 +182,7 @@ def _is_promised(wish: dict[str, Any]) -> bool:
 
 def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
-        return question.read_unsettled()
+        return question.read()
     scores, _ = question.scores()
     question.tell_notes()
     return scores

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli.options import (
+    FILES,
+    LABELS,
     EstimatedPrior,
     PriorChoice,
-    SettingChoice,
-    Source,
     as_json,
-    file_names,
+    setting,
+    two_labels,
 )
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say
+from noneg.cli.question import Source
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,18 +34,16 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
     epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
     "-o model/",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option(
-    "--label", required=True, metavar="COLUMN", help="Column with two values, one of them positive."
-)
-@click.option("--setting", type=SettingChoice(), required=True, help="How the rows were sampled.")
+@FILES
+@two_labels
+@setting
 @click.option(
     "--prior",
     type=PriorChoice(),
     help="Share of positives in the population, in (0, 1), or 'estimate' to estimate it "
     "from the table.",
 )
-@click.option("--positive-label", metavar="VALUE", help="Label that means positive.")
+@LABELS[0]
 @click.option("--weight", metavar="COLUMN", help="Column of importance weights.")
 @click.option(
     "--propensity",
@@ -66,7 +66,7 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
     help="Column to exclude from the features.",
 )
 @click.option("-o", "--out", required=True, metavar="FOLDER", help="Output folder for the model.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@click.option("--seed", default=0, help="Random seed.")
 @force
 @as_json
 def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
@@ -75,6 +75,8 @@ def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **ask
     Columns may contain numbers, text and missing values. The report evaluates held-out
     probabilities, which are stored in scores.parquet. noneg predict applies the model.
     """
+    import pyarrow as pa
+
     folder = Path(out)
     paths = {name: str(folder / name) for name in (REPORT, SCORES)}
     if folder.exists():
@@ -93,7 +95,7 @@ def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **ask
     }
     with busy("Writing"):
         verdict = _write(model, scores, folder, notes, _about(files, asked))
-        _write_scores(held, paths[SCORES])
+        _write_table(pa.table(held), Path(paths[SCORES]))
     if as_json:
         print_json("noneg.train/1", out=out, verdict=verdict, **notes)
         return
@@ -198,16 +200,6 @@ def _write(
     return str(document(evaluation, about).verdict[0])
 
 
-def _write_scores(held: dict[str, Any], path: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from noneg.atomic import replacing
-
-    with replacing(path) as partial:
-        pq.write_table(pa.table(held), partial)
-
-
 def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any]) -> None:
     out = console()
     say(out, f"{notes['rows']:,} rows, {len(notes['features'])} features: {scores!r}")
@@ -226,7 +218,7 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
     epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
 )
 @click.argument("folder", metavar="MODEL")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
+@FILES
 @click.option(
     "--out",
     required=True,
@@ -236,7 +228,6 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
 @click.option(
     "--column",
     default=PROBABILITY,
-    show_default=True,
     metavar="NAME",
     help="Name of the new column.",
 )
