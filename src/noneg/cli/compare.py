@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import as_json, by_groups, reading
+from noneg.cli import options as opt
 from noneg.cli.output import check_outputs, check_page, console, force, say
 from noneg.cli.question import STANDARD_INPUT, Question
 from noneg.errors import InputError
@@ -28,40 +28,34 @@ if TYPE_CHECKING:
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
-@reading(
-    score=click.option(
+@opt.reading(
+    score=opt.column(
         "--score",
+        "Column of scores in [0, 1]; repeat it for several models.",
         required=True,
         multiple=True,
-        metavar="COLUMN",
-        help="Column of scores in [0, 1]; repeat it for several models.",
     )
 )
-@click.option("--names", metavar="A,B,...", help="Model names, separated by commas.")
-@click.option(
+@opt.option("--names", "Model names, separated by commas.", metavar="A,B,...")
+@opt.option(
     "--criteria",
-    metavar="A,B,...",
-    help="Metrics to compare, separated by commas, such as precision,f_beta,mcc. "
+    "Metrics to compare, separated by commas, such as precision,f_beta,mcc. "
     "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
+    metavar="A,B,...",
 )
-@click.option(
-    "--reference", default="best", metavar="NAME", help="Reference model for differences."
-)
-@click.option("--threshold", default=0.5, help="Decision threshold, for metrics that need one.")
-@click.option(
+@opt.option("--reference", "Reference model for differences.", default="best", metavar="NAME")
+@opt.option("--threshold", "Decision threshold, for metrics that need one.", default=0.5)
+@opt.number(
     "--priors",
-    type=float,
+    "Range of priors to search for changes in the ranking. "
+    "[default: --prior-interval, else half to twice the odds]",
     nargs=2,
     metavar="LOW HIGH",
-    help="Range of priors to search for changes in the ranking. "
-    "[default: --prior-interval, else half to twice the odds]",
 )
-@click.option(
-    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
-)
+@opt.file("-o", "--out", "Also write a page with charts to this .html file.")
 @force
-@by_groups
-@as_json
+@opt.by_groups
+@opt.as_json
 def compare(
     files: tuple[str, ...],
     names: str | None,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli import options as opt
 from noneg.cli.gates import Gates, gated
-from noneg.cli.options import as_json, file_names, reading
 from noneg.cli.output import (
     busy,
     check_outputs,
@@ -46,44 +46,31 @@ MONDAY = 3
     epilog="\b\nnoneg monitor day1.parquet day2.parquet day3.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12 -o monitor.html",
 )
-@reading()
-@click.option(
+@opt.reading()
+@opt.file(
     "--reference",
-    metavar="FILE",
-    shell_complete=file_names,
-    help="Reference period; --prior applies to it.  [default: the first period]",
+    "Reference period; --prior applies to it.  [default: the first period]",
+    shell_complete=opt.file_names,
 )
-@click.option(
-    "--time", metavar="COLUMN", help="Column of dates, which splits the table FILE into periods."
-)
-@click.option(
+@opt.column("--time", "Column of dates, which splits the table FILE into periods.")
+@opt.option(
     "--every",
+    "Period length for --time.",
     type=click.Choice(["day", "week", "month"]),
     default="week",
-    help="Period length for --time.",
 )
-@click.option(
+@opt.option(
     "--metrics",
+    "Metrics to track in addition to the prior, separated by commas.",
     default="debiased_ece,auroc,precision",
     metavar="A,B,...",
-    help="Metrics to track in addition to the prior, separated by commas.",
 )
-@click.option(
-    "--threshold",
-    default=0.5,
-    help="Decision threshold, for metrics that need one.",
-)
+@opt.option("--threshold", "Decision threshold, for metrics that need one.", default=0.5)
 @gated(baseline=False)
-@click.option(
-    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
-)
-@click.option(
-    "--save",
-    metavar="FILE",
-    help="Output file for a calibrator for noneg apply, if only the prior changed.",
-)
+@opt.file("-o", "--out", "Also write a page with charts to this .html file.")
+@opt.file("--save", "Output file for a calibrator for noneg apply, if only the prior changed.")
 @force
-@as_json
+@opt.as_json
 def monitor(
     files: tuple[str, ...],
     out: str | None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -21,6 +21,17 @@ def file_names(
 ) -> list[CompletionItem]:
     """Let the shell complete file names."""
     return [CompletionItem(incomplete, type="file")]
+
+
+def option(*words: str, **settings: Any) -> Decorator:
+    """Return an option of a command; the last word is its help."""
+    return click.option(*words[:-1], help=words[-1], **settings)
+
+
+column = partial(option, metavar="COLUMN")
+file = partial(option, metavar="FILE")
+number = partial(option, type=float)
+flag = partial(option, is_flag=True)
 
 
 class ListingOption(click.Option):
@@ -104,21 +115,14 @@ class PriorChoice(click.ParamType[Any]):
 FILES = click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
 )
-two_labels = click.option(
-    "--label", required=True, metavar="COLUMN", help="Column with two values, one of them positive."
-)
-setting = click.option(
-    "--setting", type=SettingChoice(), required=True, help="How the rows were sampled."
-)
-by_groups = click.option(
+two_labels = column("--label", "Column with two values, one of them positive.", required=True)
+setting = option("--setting", "How the rows were sampled.", type=SettingChoice(), required=True)
+by_groups = column(
     "--by",
+    "Column of groups to evaluate separately; may be repeated for combinations.",
     multiple=True,
-    metavar="COLUMN",
-    help="Column of groups to evaluate separately; may be repeated for combinations.",
 )
-as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object instead of text."
-)
+as_json = flag("--json", "as_json", "Print a JSON object instead of text.")
 
 
 def dashed(name: str) -> str:
@@ -134,7 +138,7 @@ def all_of(*options: Decorator) -> Decorator:
 def alike(helps: Mapping[str, str], **settings: Any) -> Decorator:
     """Add options that differ only in their names and helps, in this order."""
     named = {f"--{dashed(name)}": text for name, text in helps.items()}
-    return all_of(*(click.option(name, help=text, **settings) for name, text in named.items()))
+    return all_of(*(option(name, text, **settings) for name, text in named.items()))
 
 
 def one_goal(goals: Iterable[str], given: Iterable[str]) -> str:
@@ -153,100 +157,91 @@ def _needed(context: click.Context, parameter: click.Parameter, value: str | Non
     return value
 
 
-one_score = click.option(
-    "--score", callback=_needed, metavar="COLUMN", help="Column of scores in [0, 1].  [required]"
-)
-_LABEL = click.option(
+one_score = column("--score", "Column of scores in [0, 1].  [required]", callback=_needed)
+_LABEL = column(
     "--label",
+    "Column with two values, one of them positive, or three (see --unlabeled-label).  [required]",
     callback=_needed,
-    metavar="COLUMN",
-    help="Column with two values, one of them positive, or three (see --unlabeled-label).  "
-    "[required]",
 )
 _PRIOR = (
-    click.option(
+    option(
         "--prior",
-        type=PriorChoice(),
-        help="Share of positives in the population, in (0, 1); 'estimate' to estimate it "
+        "Share of positives in the population, in (0, 1); 'estimate' to estimate it "
         "from the scores; or 'unknown'.",
+        type=PriorChoice(),
     ),
-    click.option(
+    number(
         "--prior-interval",
-        type=float,
+        "Range that contains the prior; --prior is then optional.",
         nargs=2,
         metavar="LOW HIGH",
-        help="Range that contains the prior; --prior is then optional.",
     ),
-    click.option(
+    option(
         "--selection",
+        "Largest factor by which the score distribution of hidden positives may "
+        "differ from that of labeled ones; 1 if positives were labeled at random.",
         default=1.0,
         metavar="FACTOR",
-        help="Largest factor by which the score distribution of hidden positives may "
-        "differ from that of labeled ones; 1 if positives were labeled at random.",
     ),
-    click.option(
+    file(
         "--audit",
-        metavar="FILE",
-        help="File written by noneg audit read -o, with the prior, its interval and the "
+        "File written by noneg audit read -o, with the prior, its interval and the "
         "selection factor.",
     ),
 )
 LABELS = (
-    click.option("--positive-label", metavar="VALUE", help="Label that means positive."),
-    click.option(
+    option("--positive-label", "Label that means positive.", metavar="VALUE"),
+    option(
         "--unlabeled-label",
+        "Label of rows that were not reviewed, if a third label means negative.",
         metavar="VALUE",
-        help="Label of rows that were not reviewed, if a third label means negative.",
     ),
-    click.option(
+    flag(
         "--unlabeled-is-empty",
-        is_flag=True,
-        help="Rows that were not reviewed have no label, and a second label means negative.",
+        "Rows that were not reviewed have no label, and a second label means negative.",
     ),
 )
 WEIGHTS = (
-    click.option("--weight", metavar="COLUMN", help="Column of row weights."),
-    click.option(
+    column("--weight", "Column of row weights."),
+    option(
         "--weight-kind",
+        "Whether a weight counts identical rows or corrects for unequal sampling.",
         type=click.Choice(["frequency", "importance"]),
         default="frequency",
-        help="Whether a weight counts identical rows or corrects for unequal sampling.",
     ),
 )
 _ROWS = (
     *LABELS,
     *WEIGHTS,
-    click.option(
+    option(
         "--exact/--sketch",
-        default=None,
-        help="Whether to keep every row in memory or to count rows in fine buckets.  "
+        "Whether to keep every row in memory or to count rows in fine buckets.  "
         "[default: buckets above two million rows]",
+        default=None,
     ),
-    click.option(
+    option(
         "--engine",
+        "Where to read the rows: on this machine or on a Spark cluster.",
         type=click.Choice(["local", "spark"]),
         default="local",
-        help="Where to read the rows: on this machine or on a Spark cluster.",
     ),
-    click.option(
-        "--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."
-    ),
-    click.option("--table", metavar="NAME", help="Table in the Spark catalog, instead of FILE."),
-    click.option(
+    option("--master", "Address of the Spark cluster, such as spark://host:7077.", metavar="URL"),
+    option("--table", "Table in the Spark catalog, instead of FILE.", metavar="NAME"),
+    option(
         "--from-sketch",
         "summed",
+        "FILE is a sketch; it needs neither --score nor --label.",
         flag_value="sketch",
         is_eager=True,
-        help="FILE is a sketch; it needs neither --score nor --label.",
     ),
-    click.option(
+    option(
         "--from-sql",
         "summed",
+        "FILE is the result of the query printed by noneg sketch --sql.",
         flag_value="sql",
         is_eager=True,
-        help="FILE is the result of the query printed by noneg sketch --sql.",
     ),
-    click.option("--level", default=0.95, help="Confidence level."),
+    option("--level", "Confidence level.", default=0.95),
 )
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noneg.cli.options import flag
 from noneg.errors import InputError
 from noneg.report.document import printable
 
@@ -114,7 +115,7 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         yield advance
 
 
-force = click.option("--force", is_flag=True, help="Replace existing files, but never an input.")
+force = flag("--force", "Replace existing files, but never an input.")
 
 
 def check_outputs(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from noneg.cli.options import LABELS, WEIGHTS, SettingChoice, all_of, file_names, two_labels
+from noneg.cli import options as opt
 from noneg.cli.output import check_outputs, console, force, progress, say
 from noneg.errors import InputError
 
@@ -17,27 +17,22 @@ from noneg.errors import InputError
     epilog="\b\nnoneg sketch monday.parquet --score p --label confirmed -o monday.sketch.parquet\n"
     "noneg sketch --sql snowflake --table RISK.SCORES --score P --label CONFIRMED > sketch.sql",
 )
-@click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names)
-@click.option("--score", required=True, metavar="COLUMN", help="Column of scores in [0, 1].")
-@two_labels
-@all_of(LABELS[0], *WEIGHTS)
-@click.option(
+@click.argument("files", nargs=-1, metavar="FILE...", shell_complete=opt.file_names)
+@opt.column("--score", "Column of scores in [0, 1].", required=True)
+@opt.two_labels
+@opt.all_of(opt.LABELS[0], *opt.WEIGHTS)
+@opt.option(
     "--sql",
-    metavar="DIALECT",
-    help="Print the query that creates the sketch: bigquery, clickhouse, databricks, "
+    "Print the query that creates the sketch: bigquery, clickhouse, databricks, "
     "duckdb, mysql, "
     "postgres, redshift, snowflake, spark, sqlite or trino. Nothing is read.",
+    metavar="DIALECT",
 )
-@click.option("--table", metavar="NAME", help="With --sql: table that contains the rows.")
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="COLUMN",
-    help="With --sql: additional column to group by; may be repeated.",
-)
-@click.option("--where", metavar="CONDITION", help="With --sql: SQL condition that selects rows.")
-@click.option("--setting", type=SettingChoice(), help="Sampling setting to store with the sketch.")
-@click.option("-o", "--out", metavar="FILE", help="Output file: .parquet or .json.")
+@opt.option("--table", "With --sql: table that contains the rows.", metavar="NAME")
+@opt.column("--by", "With --sql: additional column to group by; may be repeated.", multiple=True)
+@opt.option("--where", "With --sql: SQL condition that selects rows.", metavar="CONDITION")
+@opt.option("--setting", "Sampling setting to store with the sketch.", type=opt.SettingChoice())
+@opt.file("-o", "--out", "Output file: .parquet or .json.")
 @force
 def sketch(
     files: tuple[str, ...],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import as_json, by_groups, one_goal, reading
+from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, show
 from noneg.cli.question import Question
 from noneg.cli.recalibrate import WHERE, check_table
@@ -53,36 +53,26 @@ class Share(click.ParamType[float]):
     epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
     "--recall 0.9 --confidence 0.95",
 )
-@reading()
-@click.option("--precision", type=float, help="Smallest threshold with at least this precision.")
-@click.option("--recall", type=float, help="Largest threshold with at least this recall.")
-@click.option("--f-beta", type=float, help="Threshold with the largest F-measure for this beta.")
-@click.option(
+@opt.reading()
+@opt.number("--precision", "Smallest threshold with at least this precision.")
+@opt.number("--recall", "Largest threshold with at least this recall.")
+@opt.number("--f-beta", "Threshold with the largest F-measure for this beta.")
+@opt.number(
     "--cost",
-    type=float,
+    "Threshold with the lowest cost, given the costs of a false alarm and of a missed positive.",
     nargs=2,
     metavar="FP FN",
-    help="Threshold with the lowest cost, given the costs of a false alarm and of a "
-    "missed positive.",
 )
-@click.option("--budget", type=int, metavar="N", help="Flag this many of the next rows.")
-@click.option("--top", type=Share(), help="Flag this share of the next rows, such as 5%.")
-@click.option(
-    "--at", type=float, metavar="SCORE", help="Evaluate this threshold instead of choosing one."
+@opt.option("--budget", "Flag this many of the next rows.", type=int, metavar="N")
+@opt.option("--top", "Flag this share of the next rows, such as 5%.", type=Share())
+@opt.number("--at", "Evaluate this threshold instead of choosing one.", metavar="SCORE")
+@opt.number("--confidence", "Guarantee the goal with this probability.")
+@opt.flag("--on-average", "Guarantee the recall on average over data sets instead.")
+@opt.option(
+    "--next", "coming", "Number of future rows.  [default: as in FILE]", type=int, metavar="N"
 )
-@click.option(
-    "--confidence",
-    type=float,
-    help="Guarantee the goal with this probability.",
-)
-@click.option(
-    "--on-average", is_flag=True, help="Guarantee the recall on average over data sets instead."
-)
-@click.option(
-    "--next", "coming", type=int, metavar="N", help="Number of future rows.  [default: as in FILE]"
-)
-@by_groups
-@as_json
+@opt.by_groups
+@opt.as_json
 def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
@@ -113,7 +103,7 @@ def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the requested properties of the threshold, removed from the options."""
     wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
-    name = one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
+    name = opt.one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
     if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
         raise click.UsageError("Give --on-average with --recall, and without --confidence.")
     if wish["confidence"] is not None and name not in PROMISED:
@@ -290,19 +280,17 @@ def _look_ahead(
     epilog="\b\nnoneg negatives scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12 --fdr 0.05",
 )
-@reading()
-@click.option(
-    "--fdr", default=0.05, help="Largest expected share of positives among certified rows."
-)
-@click.option("--out", metavar="FILE", help=WHERE)
-@click.option(
+@opt.reading()
+@opt.option("--fdr", "Largest expected share of positives among certified rows.", default=0.05)
+@opt.file("--out", WHERE)
+@opt.option(
     "--column",
+    "Name of the new column: the p-value of being positive.",
     default="p_positive",
     metavar="NAME",
-    help="Name of the new column: the p-value of being positive.",
 )
 @force
-@as_json
+@opt.as_json
 def negatives(
     files: tuple[str, ...],
     fdr: float,

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    FILES,
-    LABELS,
-    EstimatedPrior,
-    PriorChoice,
-    as_json,
-    setting,
-    two_labels,
-)
+from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say
 from noneg.cli.question import Source
 from noneg.errors import InputError
@@ -34,41 +26,28 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
     epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
     "-o model/",
 )
-@FILES
-@two_labels
-@setting
-@click.option(
+@opt.FILES
+@opt.two_labels
+@opt.setting
+@opt.option(
     "--prior",
-    type=PriorChoice(),
-    help="Share of positives in the population, in (0, 1), or 'estimate' to estimate it "
-    "from the table.",
+    "Share of positives in the population, in (0, 1), or 'estimate' to estimate it from the table.",
+    type=opt.PriorChoice(),
 )
-@LABELS[0]
-@click.option("--weight", metavar="COLUMN", help="Column of importance weights.")
-@click.option(
+@opt.LABELS[0]
+@opt.column("--weight", "Column of importance weights.")
+@opt.column(
     "--propensity",
-    metavar="COLUMN",
-    help="Column of labeling rates in (0, 1]: the probability that a positive like this "
-    "one is labeled.",
+    "Column of labeling rates in (0, 1]: the probability that a positive like this one is labeled.",
 )
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="COLUMN",
-    help="Feature column; may be repeated.  [default: all]",
+@opt.column(
+    "--feature", "features", "Feature column; may be repeated.  [default: all]", multiple=True
 )
-@click.option(
-    "--ignore",
-    "ignored",
-    multiple=True,
-    metavar="COLUMN",
-    help="Column to exclude from the features.",
-)
-@click.option("-o", "--out", required=True, metavar="FOLDER", help="Output folder for the model.")
-@click.option("--seed", default=0, help="Random seed.")
+@opt.column("--ignore", "ignored", "Column to exclude from the features.", multiple=True)
+@opt.option("-o", "--out", "Output folder for the model.", required=True, metavar="FOLDER")
+@opt.option("--seed", "Random seed.", default=0)
 @force
-@as_json
+@opt.as_json
 def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
 
@@ -132,7 +111,7 @@ def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClas
     from noneg.learning import PUClassifier
 
     prior = asked["prior"]
-    if isinstance(prior, EstimatedPrior):
+    if isinstance(prior, opt.EstimatedPrior):
         if prior:
             rule = "must be a number or 'estimate': only one estimator works on features here"
             raise InputError("prior", rule, value=f"estimate:{prior}")
@@ -218,19 +197,9 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
     epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
 )
 @click.argument("folder", metavar="MODEL")
-@FILES
-@click.option(
-    "--out",
-    required=True,
-    metavar="FILE",
-    help="Output file for the rows with the new column: .csv or .parquet.",
-)
-@click.option(
-    "--column",
-    default=PROBABILITY,
-    metavar="NAME",
-    help="Name of the new column.",
-)
+@opt.FILES
+@opt.file("--out", "Output file for the rows with the new column: .csv or .parquet.", required=True)
+@opt.option("--column", "Name of the new column.", default=PROBABILITY, metavar="NAME")
 @force
 def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force: bool) -> None:
     """Write the rows of FILE with their probability of being positive under MODEL."""
