@@ -222,6 +222,18 @@ def _html_row(tag: str, cells: Iterable[object]) -> str:
     return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
 
 
+def count(n: float, noun: str = "") -> str:
+    """Return a number of things with their noun, if there is one.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(2000, "row"), count(math.inf)
+    ('1 row', '2,000 rows', 'infinitely many')
+    """
+    number = "infinitely many" if math.isinf(n) else f"{n:,.0f}"
+    return f"{number} {noun}{'s' * (n != 1)}" if noun else number
+
+
 def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Format numbers with enough decimals to show two digits of their uncertainty.
 

@@ -33,6 +33,7 @@ from noneg.report.document import (
     estimate_row,
 )
 from noneg.report.html import notebook_cell, picture, render_still
+from noneg.results import count
 from noneg.sentences import say
 
 if TYPE_CHECKING:
@@ -138,8 +139,7 @@ def _action(monitoring: Monitoring, about: About) -> tuple[Sentence, Sentence] |
 
 
 def _periods(monitoring: Monitoring) -> str:
-    count = len(monitoring.looks)
-    return f"{count} period{'s' * (count != 1)}"
+    return count(len(monitoring.looks), "period")
 
 
 def _sample(monitoring: Monitoring) -> str:

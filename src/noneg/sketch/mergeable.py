@@ -16,6 +16,7 @@ from noneg.checks import LARGEST_WEIGHT, MOST_ROWS, check_choice
 from noneg.errors import InputError, MissingFileError
 from noneg.kernels import bucket_of
 from noneg.knowledge import Knowledge
+from noneg.results import count
 from noneg.scores import labeled_columns
 from noneg.sketch.forms import (
     GRIDS,
@@ -469,10 +470,9 @@ class Sketch:
         return sketch
 
     def __repr__(self) -> str:
-        positive = f"{self.n_positive:,} positive{'s' * (self.n_positive != 1)}"
-        rows = f"{self.n_unlabeled:,} unlabeled row{'s' * (self.n_unlabeled != 1)}"
         occupied = int(np.count_nonzero(self._table[:, -1] >= 0.0))
-        return f"Sketch({positive}, {rows}, {occupied:,} bucket{'s' * (occupied != 1)})"
+        rows = f"{count(self.n_positive, 'positive')}, {count(self.n_unlabeled, 'unlabeled row')}"
+        return f"Sketch({rows}, {count(occupied, 'bucket')})"
 
 
 def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
