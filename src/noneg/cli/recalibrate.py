@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg import sentences
 from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.cli.question import STANDARD_INPUT, Question
@@ -152,9 +153,8 @@ def _other_maps(calibrator: Calibrator | ByGroup, scores: PUScores) -> list[str]
     one = calibrator.overall_ if isinstance(calibrator, ByGroup) else calibrator
     (low,), (high,) = mapped_range(one, scores, [0.5])
     _, least, most = fitting(scores.known_prior, *scores.prior_set)
-    here = f"The map assumes the prior {scores.known_prior:.4g}."
-    there = f"For priors from {least} to {most}, a score of 0.5 maps to {low:.3f} to {high:.3f}."
-    return [f"{here} {there}"]
+    priors = {"prior": scores.known_prior, "least": least, "most": most}
+    return [sentences.say("map_assumes", **priors, low=low, high=high)]
 
 
 def check_table(question: Question, out: str) -> None:
@@ -286,16 +286,14 @@ class _Watched:
     def warnings(self, n_rows: int) -> list[str]:
         found = []
         if self.outside:
-            seen = (
-                f"[{self.low:.4g}, {self.high:.4g}], the range on which the calibrator was fitted"
-            )
-            found += [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
+            seen = {"outside": self.outside, "rows": n_rows, "low": self.low, "high": self.high}
+            found.append(sentences.say("apply_outside", **seen))
         if self.new:
             named = ", ".join(repr(name) for name, _ in self.new.most_common(MOST_NAMED))
-            more = ", ..." if len(self.new) > MOST_NAMED else ""
-            many = f"{self.new.total():,} of {n_rows:,} rows belong to groups"
-            new = f"that the calibrator was not fitted on ({named}{more})"
-            found += [f"{many} {new}; the map for all rows was used instead."]
+            named += ", ..." * (len(self.new) > MOST_NAMED)
+            found.append(
+                sentences.say("apply_new_groups", new=self.new.total(), rows=n_rows, named=named)
+            )
         return found
 
 

@@ -16,6 +16,7 @@ from noneg.cli.output import busy, check_outputs, console, force, print_json, sh
 from noneg.cli.question import Question
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from noneg.performance import Promise
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 ESTIMATED = ("precision", "recall", "f_beta", "cost")  # Arguments of `best_threshold`.
 PROMISED = ("precision", "recall", "cost", "budget", "top")  # Goals that allow --confidence.
 WISHES = ("precision", "recall", "f_beta", "cost", "budget", "top", "at")
-DRAWN_AT_RANDOM = "Assumes that labeled positives are a random sample of all positives"
 
 
 class Share(click.ParamType[float]):
@@ -211,24 +211,20 @@ def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
 
 def _assumption(scores: PUScores) -> str:
     odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
-    return f"{DRAWN_AT_RANDOM}{odds}."
+    return say("certain_random", factor=odds)
 
 
 def _notes(scores: PUScores, promise: Promise) -> list[str]:
     if promise.promised == "flagged":
         return []
     assumed = f"{_assumption(scores)} " if scores.hidden else ""
-    notes = [f"{assumed}Intervals treat the threshold as fixed."]
-    if promise.threshold == 0.0:
-        few = "Too few labeled positives for this guarantee"
-        notes.insert(0, f"{few}: only flagging every row achieves it. See noneg plan --recall.")
-    return notes
+    few = [say("certain_few")] if promise.threshold == 0.0 else []
+    return [*few, f"{assumed}{say('certain_fixed')}"]
 
 
 def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
     from noneg.performance import best_threshold, confusion, precision
     from noneg.report.answers import GIVEN
-    from noneg.sentences import say
 
     if wish["at"] is not None:
         matrix = confusion(scores, threshold=wish["at"])

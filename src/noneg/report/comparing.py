@@ -117,11 +117,8 @@ def _groups(comparison: Comparison) -> tuple[Section, ...]:
     )
     level = interval_title(comparison.level)
     header = ("group", "criterion", "best", "next", "difference", level)
-    text = (
-        "For each metric, intervals hold for all groups simultaneously, regardless of their priors."
-    )
     table = Table.of(header, rows, "Best model by group", sortable=True)
-    return (Section.of("groups", "By group", text, table),)
+    return (Section.of("groups", "By group", say("compared_groups"), table),)
 
 
 def _leader(found: Compared) -> tuple[Cell, ...]:
@@ -192,10 +189,7 @@ def _diagrams(comparison: Comparison) -> Section:
     )
     header = ("model", "mean score", "share of positives", interval_title(comparison.level))
     table = Table.of(header, rows, "Reliability diagrams", folded=True)
-    text = (
-        "On the diagonal, a score equals the probability. All bins contain the same number of rows."
-    )
-    title = "What does each model's score mean?"
+    title, text = "What does each model's score mean?", say("compared_diagrams")
     return Section.of("diagram", title, text, table, charts=(DIAGRAM,))
 
 
@@ -270,10 +264,7 @@ def _orders(comparison: Comparison) -> Iterator[str]:
     steady = [title for title, found in orders if not found.crossings]
     if steady:
         low, high = orders[0][1].priors
-        yield (
-            f"The ranking is the same for all priors from {low:.4g} to {high:.4g}: "
-            f"{', '.join(steady)}."
-        )
+        yield say("compared_steady", low=low, high=high, titles=", ".join(steady))
 
 
 def _drawings(comparison: Comparison) -> dict[str, Drawing]:
