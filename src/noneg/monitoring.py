@@ -403,16 +403,8 @@ class Monitoring(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        return {
-            "moved": list(self.moved),
-            "since": self.since,
-            "level": self.level,
-            "setting": self.setting,
-            "threshold": self.threshold,
-            "reference": self.reference.to_dict(),
-            "looks": [look.to_dict() for look in self.looks],
-            "now": None if self.now is None else self.now.to_dict(),
-        }
+        facts = ("moved", "since", "level", "setting", "threshold")
+        return plain_fields(self, *facts, "reference", "looks", "now")
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return one row per period, the reference first."""

@@ -191,9 +191,9 @@ class Sums:
     @property
     def moving(self) -> dict[str, bool]:
         """Names of the metrics known at another prior, and whether their intervals are known."""
-        areas = {"precision_at" if name == "lift_at" else name for name in self.areas}
-        whole = {RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules()}
-        values = {*self.curves, *([] if self.envelope is None else ["ks_error"])}
+        areas = ("precision_at" if name == "lift_at" else name for name in self.areas)
+        whole = (RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules())
+        values = (*self.curves, *([] if self.envelope is None else ["ks_error"]))
         return dict.fromkeys(values, False) | dict.fromkeys(whole, True)
 
 
