@@ -410,9 +410,17 @@ def _differs(gap: Estimate) -> bool:
 def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, float]]:
     """Return the prior and the set of priors estimated from the model that separates best."""
     unknown = rows.unsettled()
-    best = max(unknown.values(), key=lambda scores: ScoreLaws.of(scores).separation)
+    best = unknown[best_separated(unknown)]
     found = estimate_prior(best, level=level).apply(best)
     return found.known_prior, found.prior_set
+
+
+def best_separated(scores: Mapping[str, PUScores]) -> str:
+    """Return the model that best separates positives from the rest.
+
+    Every model gives an upper bound on the same prior; this one gives the tightest bound.
+    """
+    return max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
 
 
 def _check_prior(

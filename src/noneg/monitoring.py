@@ -42,6 +42,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import exact_limits, z_score
 from noneg.metrics import METRICS
+from noneg.page_state import prior_estimate
 from noneg.prior.shift import (
     LEAST_ROWS,
     Counts,
@@ -493,8 +494,9 @@ def monitor(
         raise InputError(
             "periods", "must contain at least one period besides the reference", remedy=remedy
         )
-    given = _told(start, old, old, level).prior
-    base = _look(name, start, _as_given(start, given), watched, threshold, level)
+    labeled = start.prior_is_estimated
+    given = _told(start, old, old, level).prior if labeled else prior_estimate(start, level)
+    base = _look(name, start, given, watched, threshold, level)
     return _judged(start, old, counted, base, looks, level, threshold)
 
 
@@ -516,14 +518,6 @@ def _check_settings(reference: PUScores, scores: PUScores, argument: str) -> Non
     if scores.setting != reference.setting:
         rule = f"must have the same setting as the reference, {reference.setting!r}"
         raise InputError(argument, rule, value=scores.setting)
-
-
-def _as_given(reference: PUScores, found: Estimate) -> Estimate:
-    if reference.prior_is_estimated:
-        return found
-    low, high = reference.prior_set
-    value, method = reference.known_prior, "given"
-    return Estimate(value=value, low=low, high=high, level=found.level, method=method)
 
 
 def _look(

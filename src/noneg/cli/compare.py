@@ -205,19 +205,16 @@ def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
 def _estimate(
     question: Question, tables: dict[str, Columns]
 ) -> tuple[Estimate | None, tuple[str, ...]]:
-    """Estimate the prior, if requested, from the scores that best separate positives from the rest.
-
-    Every model gives an upper bound on the same prior; the model that separates best gives the
-    tightest bound.
-    """
+    """Estimate the prior, if requested, from the scores that best separate positives."""
     method = question.prior_method
     if method is None:
         return None, ()
-    from noneg.prior import ScoreLaws, estimate_prior
+    from noneg.comparison import best_separated
+    from noneg.prior import estimate_prior
 
     kind = question.columns["weight_kind"]
     scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
-    best = max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
+    best = best_separated(scores)
     found = estimate_prior(scores[best], method=method, level=question.level)
     used = found.apply(scores[best])
     low, high = used.prior_set

@@ -128,7 +128,8 @@ def prior(
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")
     question = Question(files, asked)
-    others = _source_answers(question, sources)
+    _check_sources(question, sources)
+    others = dict(_sources(question, sources))
     names = _chosen(question, methods, others)
     tasks = _tasks(question, names, features, overlap) | others
     with busy("Estimating"):
@@ -232,12 +233,6 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
     return out
 
 
-def _source_answers(question: Question, asked: dict[str, Any]) -> dict[str, Answer]:
-    """Return the estimation function of each method for the given options."""
-    _check_sources(question, asked)
-    return dict(_sources(question, asked))
-
-
 def _check_sources(question: Question, asked: dict[str, Any]) -> None:
     if len(asked["views"]) not in (0, 2):
         raise InputError("views", "must be given twice", value=len(asked["views"]))
@@ -254,6 +249,7 @@ def _check_sources(question: Question, asked: dict[str, Any]) -> None:
 
 
 def _sources(question: Question, asked: dict[str, Any]) -> Iterator[tuple[str, Answer]]:
+    """Yield the estimation function of each source among the given options."""
     if asked["views"]:
         yield "two-views", lambda: _from_views(question, asked["views"])
     if asked["second_label"] is not None:
