@@ -6,6 +6,7 @@ With ``recalibrate=True``, a `HeldOut` measures the effect of recalibration on h
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -244,11 +245,7 @@ def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | 
 
     if not certain(1.0):
         return None
-    low, high = 0, len(FACTORS)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if certain(FACTORS[middle]) else (low, middle)
-    return (1.0, *FACTORS)[low]
+    return (1.0, *FACTORS)[bisect_left(FACTORS, 1, key=lambda factor: not certain(factor))]
 
 
 def _recalibration(scores: PUScores, level: float) -> HeldOut | None:

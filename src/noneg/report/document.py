@@ -37,7 +37,6 @@ _UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # Control characters, surrogates and line se
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 _TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
 _SPECIAL = "\\`*_{}[]<>#|!~"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -309,11 +308,8 @@ def last_changed(paths: Iterable[str]) -> str:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def asset(name: str) -> str:

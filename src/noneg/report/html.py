@@ -191,21 +191,10 @@ def vega() -> str:
 @cache
 def environment() -> Environment:
     """Return the templates; values are escaped, except for our own files and charts."""
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    names = (
-        "page.html.jinja",
-        "sliders.html.jinja",
-        "strip.html.jinja",
-        "verdict.html.jinja",
-        "explorer.html.jinja",
-        "notebook.html.jinja",
-    )
-    return Environment(
-        loader=DictLoader({name: asset(name) for name in names}),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
+    loader = PackageLoader("noneg.report", "assets")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
 
 
 SHOWN = ("reliability", "distribution", "roc", "pr")
