@@ -57,13 +57,7 @@ if TYPE_CHECKING:
 @opt.by_groups
 @opt.as_json
 def compare(
-    files: tuple[str, ...],
-    names: str | None,
-    out: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], names: str | None, out: str | None, *, force: bool, **asked: Any
 ) -> None:
     """Find the best of several models, one per FILE or per --score column.
 
@@ -83,9 +77,9 @@ def compare(
         "noneg.comparison/1",
         comparison.to_dict(),
         lambda: comparison_summary(comparison, notes),
-        as_json=as_json,
+        question.source.words,
     )
-    if out is not None and not as_json:
+    if out is not None and not question.as_json:
         console().print()
         say(console(), f"Wrote {out}")
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 @opt.by_groups
 @gated()
 @opt.as_json
-def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
+def evaluate(files: tuple[str, ...], **asked: Any) -> None:
     """Measure the calibration of the scores in FILE.
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
@@ -52,8 +52,8 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
 
     gates, question = Gates(asked), Question(files, asked)
     evaluation = _measure(question, gates)
-    content = gates.to_dict() | evaluation.to_dict()
-    question.answer("noneg.evaluation/1", content, lambda: summary(evaluation), as_json=as_json)
+    content, title = gates.to_dict() | evaluation.to_dict(), question.source.words
+    question.answer("noneg.evaluation/1", content, lambda: summary(evaluation), title)
     gates.close()
 
 

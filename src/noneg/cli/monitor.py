@@ -72,13 +72,7 @@ MONDAY = 3
 @force
 @opt.as_json
 def monitor(
-    files: tuple[str, ...],
-    out: str | None,
-    save: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], out: str | None, save: str | None, *, force: bool, **asked: Any
 ) -> None:
     """Detect changes since the first FILE: in the prior, the shape, the labeling or the scores.
 
@@ -104,9 +98,9 @@ def monitor(
         "noneg.monitoring/1",
         gates.to_dict() | found.to_dict(),
         lambda: monitoring_document(found, About(), question.notes, brief=True),
-        as_json=as_json,
+        question.source.words,
     )
-    for text in () if as_json else written:
+    for text in () if question.as_json else written:
         say(console(), text)
     gates.close(failed=bool(found.moved))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import busy, console, print_json, say, show
+from noneg.cli.output import busy
 from noneg.cli.question import Question
 from noneg.errors import InputError
 
@@ -106,12 +106,7 @@ NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_pri
 )
 @opt.as_json
 def prior(
-    files: tuple[str, ...],
-    methods: tuple[str, ...],
-    features: tuple[str, ...],
-    *,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], methods: tuple[str, ...], features: tuple[str, ...], **asked: Any
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
@@ -134,13 +129,13 @@ def prior(
     tasks = _tasks(question, names, features, overlap) | others
     with busy("Estimating"):
         answers = _answers(tasks)
-    if as_json:
-        found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
-        print_json("noneg.prior/1", source=question.source.to_dict(), estimates=found)
-        return
-    out = console()
-    say(out, f"{question.source.words}, {question.setting}", style="bold")
-    show(out, prior_answer(answers, question.level))
+    found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
+    question.answer(
+        "noneg.prior/1",
+        {"estimates": found},
+        lambda: prior_answer(answers, question.level),
+        f"{question.source.words}, {question.setting}",
+    )
 
 
 def _tasks(

@@ -108,7 +108,7 @@ class Question:
         self.prior_interval = asked.pop("prior_interval", None)
         self.selection = check_selection(asked.pop("selection", 1.0))
         self.columns = {name: asked.pop(name) for name in COLUMNS}
-        self.by = asked.pop("by", ())
+        self.by, self.as_json = asked.pop("by", ()), asked.pop("as_json", False)
         self.grouping: Grouping | None = None
         self.groups: GroupSums | None = None
         self.rows: Columns | Sketch | None = None
@@ -315,15 +315,15 @@ class Question:
         schema: str,
         content: Mapping[str, Any],
         shown: Callable[[], Document],
-        *,
-        as_json: bool,
+        title: str = "",
     ) -> None:
-        """Print the source and the content as JSON, or the source and a document."""
-        if as_json:
+        """Print the source and the content as JSON, or the title, if any, and a document."""
+        if self.as_json:
             print_json(schema, source=self.source.to_dict(), **content)
             return
         out = console()
-        say(out, self.source.words, style="bold")
+        if title:
+            say(out, title, style="bold")
         show(out, shown())
 
     def tell_notes(self) -> None:

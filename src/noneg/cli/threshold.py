@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import busy, check_outputs, console, force, print_json, show
+from noneg.cli.output import busy, check_outputs, force
 from noneg.cli.question import Question
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
@@ -73,7 +73,7 @@ class Share(click.ParamType[float]):
 )
 @opt.by_groups
 @opt.as_json
-def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
+def threshold(files: tuple[str, ...], **asked: Any) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
@@ -90,14 +90,14 @@ def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
         rates = _rates(scores, found["threshold"], question.level)
         _look_ahead(scores, found, wish, question.level)
         groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
-    if as_json:
-        found = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
-        shown = {name: rate.to_dict() for name, rate in rates.items()}
-        if groups:
-            shown["groups"] = groups
-        print_json("noneg.threshold/1", source=question.source.to_dict(), **found, **shown)
-        return
-    show(console(), threshold_answer(scores, found, rates, question.level, groups))
+    content = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
+    content |= {name: rate.to_dict() for name, rate in rates.items()}
+    content |= {"groups": groups} if groups else {}
+    question.answer(
+        "noneg.threshold/1",
+        content,
+        lambda: threshold_answer(scores, found, rates, question.level, groups),
+    )
 
 
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
@@ -294,7 +294,6 @@ def negatives(
     column: str,
     *,
     force: bool,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
@@ -321,9 +320,6 @@ def negatives(
             map_scores(
                 list(files), out, lambda s: positive_p_values(scores, s), score=score, column=column
             )
-    if as_json:
-        source = question.source.to_dict()
-        print_json("noneg.negatives/1", source=source, **found.to_dict(), out=out)
-        return
-    wrote = [f"Wrote p-values to {out}."] if out else []
-    show(console(), negatives_answer(scores, found, [_assumption(scores), *wrote]))
+    notes = [_assumption(scores), *([f"Wrote p-values to {out}."] if out else [])]
+    content = found.to_dict() | {"out": out}
+    question.answer("noneg.negatives/1", content, lambda: negatives_answer(scores, found, notes))
