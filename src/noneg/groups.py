@@ -35,23 +35,11 @@ from scipy.special import gammaincinv
 
 from noneg.bins import binned_sums
 from noneg.calibration.errors import absolute_terms
-from noneg.calibration.interval import (
-    SPLITS,
-    AbsoluteSum,
-    Noise,
-    error_limits,
-)
+from noneg.calibration.interval import SPLITS, AbsoluteSum, Noise, error_limits
 from noneg.calibration.testing import null_residuals
 from noneg.checks import check_level
 from noneg.errors import InputError, did_you_mean
-from noneg.intervals import (
-    ROUNDING,
-    area_limits,
-    effective_size,
-    share_limits,
-    t_score,
-    z_score,
-)
+from noneg.intervals import ROUNDING, area_limits, effective_size, share_limits, t_score, z_score
 from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.registry import registered_rules

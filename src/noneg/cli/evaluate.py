@@ -14,15 +14,7 @@ import click
 
 from noneg.cli import options as opt
 from noneg.cli.gates import Gates, gated
-from noneg.cli.output import (
-    busy,
-    check_outputs,
-    check_page,
-    console,
-    force,
-    say,
-    show,
-)
+from noneg.cli.output import busy, check_outputs, check_page, console, force, say, show
 from noneg.cli.question import STANDARD_INPUT, Question, tell_prior
 from noneg.errors import InputError
 

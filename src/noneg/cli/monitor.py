@@ -10,14 +10,7 @@ import click
 
 from noneg.cli import options as opt
 from noneg.cli.gates import Gates, gated
-from noneg.cli.output import (
-    busy,
-    check_outputs,
-    check_page,
-    console,
-    force,
-    say,
-)
+from noneg.cli.output import busy, check_outputs, check_page, console, force, say
 from noneg.cli.question import Question
 from noneg.errors import InputError
 

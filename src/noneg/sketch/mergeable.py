@@ -18,15 +18,7 @@ from noneg.kernels import bucket_of
 from noneg.knowledge import Knowledge
 from noneg.results import count
 from noneg.scores import labeled_columns
-from noneg.sketch.forms import (
-    GRIDS,
-    SUMS,
-    add_rows,
-    empty_table,
-    fast_loops,
-    merge_into,
-    pu_scores,
-)
+from noneg.sketch.forms import GRIDS, SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
 
 if TYPE_CHECKING:
     import os
