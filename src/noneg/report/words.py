@@ -6,6 +6,7 @@ The templates are in ``noneg/sentences.json``; both fill them in with the same n
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from noneg.recalibration.maps import Identity
@@ -258,15 +259,8 @@ def _clipped(x: float) -> str:
 
 def _runs(diagram: Sequence[Point]) -> list[list[Point]]:
     """Return runs of points on one side of the diagonal that include a significant deviation."""
-    runs: list[list[Point]] = []
-    previous = 0
-    for point in diagram:
-        side = 1 if point.frequency > point.score else -1
-        if side == previous:
-            runs[-1].append(point)
-        else:
-            runs.append([point])
-        previous = side
+    sides = groupby(diagram, key=lambda point: point.frequency > point.score)
+    runs = [list(run) for _, run in sides]
     return [_trimmed(run) for run in runs if any(point.side for point in run)]
 
 
