@@ -19,7 +19,8 @@ import noneg
 from noneg.cli import main
 from noneg.errors import Argument, InputError
 from noneg.evaluation import evaluate
-from noneg.report.document import plain, printable
+from noneg.report.document import printable
+from noneg.results import plain
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 

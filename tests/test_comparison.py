@@ -17,7 +17,7 @@ from noneg.metrics import METRICS
 from noneg.performance.ordering import CRITERIA, ordering, proxy_accuracy
 from noneg.report import About
 from noneg.report.comparing import comparison_document
-from noneg.report.document import plain
+from noneg.results import plain
 from noneg.simulation import LogisticGaussian
 
 SETTINGS = ("two-sample", "one-sample", "labeled")

@@ -32,6 +32,7 @@ from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
 from noneg.results import Estimate, Table, aligned, plain_fields
 from noneg.rules import check_threshold
+from noneg.sentences import say
 from noneg.tables.groups import Grouping
 
 if TYPE_CHECKING:
@@ -383,13 +384,11 @@ def _tipping(
 
 def _why(criterion: Criterion, value: float, scores: PUScores, level: float) -> str:
     """Explain why an estimate fell outside its range."""
-    limit = largest_prior(scores, level=level)
-    cause = (
-        f"the prior {scores.known_prior:.4g} is too large (the scores allow at most {limit:.4g})"
-        if scores.known_prior > limit
-        else f"there are too few positives ({scores.n_positive:,.0f}), or the prior is too large"
-    )
-    return f"A {criterion.label} of {value:.4f} is impossible: {cause}."
+    limit, prior = largest_prior(scores, level=level), scores.known_prior
+    cause = say("cause_too_few", positives=scores.n_positive)
+    if prior > limit:
+        cause = say("cause_too_large", prior=prior, limit=limit)
+    return say("compared_impossible", label=criterion.label, value=value, cause=cause)
 
 
 def _reach(gap: Estimate) -> float:
@@ -411,9 +410,17 @@ def _differs(gap: Estimate) -> bool:
 def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, float]]:
     """Return the prior and the set of priors estimated from the model that separates best."""
     unknown = rows.unsettled()
-    best = max(unknown.values(), key=lambda scores: ScoreLaws.of(scores).separation)
+    best = unknown[best_separated(unknown)]
     found = estimate_prior(best, level=level).apply(best)
     return found.known_prior, found.prior_set
+
+
+def best_separated(scores: Mapping[str, PUScores]) -> str:
+    """Return the model that best separates positives from the rest.
+
+    Every model gives an upper bound on the same prior; this one gives the tightest bound.
+    """
+    return max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
 
 
 def _check_prior(

@@ -6,6 +6,7 @@ With ``recalibrate=True``, a `HeldOut` measures the effect of recalibration on h
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -28,7 +29,7 @@ from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.base import weighty_rows
 from noneg.recalibration.choose import HeldOut, held_out
-from noneg.results import Estimate, Table, aligned, plain_fields
+from noneg.results import Estimate, Table, aligned, plain, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
 from noneg.sketch.grouped import GroupSums
@@ -56,7 +57,6 @@ if TYPE_CHECKING:
     from noneg.page_state import Sums
     from noneg.performance.assumptions import Check
     from noneg.theory import Bound
-
 
 FIXED_BINS = 15
 FOLDS = 5
@@ -245,11 +245,7 @@ def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | 
 
     if not certain(1.0):
         return None
-    low, high = 0, len(FACTORS)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if certain(FACTORS[middle]) else (low, middle)
-    return (1.0, *FACTORS)[low]
+    return (1.0, *FACTORS)[bisect_left(FACTORS, 1, key=lambda factor: not certain(factor))]
 
 
 def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
@@ -478,23 +474,24 @@ class Evaluation(Table):
         """Return plain numbers, lists and text, ready for JSON."""
         sizes = ("n_positive", "n_unlabeled", "n_marginal")
         known = ("prior", "prior_kind", "setting", "selection")
-        errors = {name: _plain(getattr(self, name)) for name in ("ece", *FIXED)}
-        metrics = {name: _plain(found) for name, found in self.metrics.items()}
+        finite: Any = plain(plain_fields(self, "headline", "ece", *FIXED, "metrics"))
+        headline = finite.pop("headline") or {}
+        metrics = finite.pop("metrics") | dict.fromkeys(self.left_out)
         curve = self.prior_curve
         last = [name for name in ("audit", "groups") if getattr(self, name) is not None]
         return {
             "verdict": self.verdict.to_dict(),
-            "headline": {"metric": RECOMMENDED, **(_plain(self.headline) or {})},
+            "headline": {"metric": RECOMMENDED, **headline},
             **plain_fields(self, *sizes, *known),
             "stands_up_to": self.stands,
             "level": self.level,
-            **errors,
-            "metrics": metrics | dict.fromkeys(self.left_out),
+            **finite,
+            "metrics": metrics,
             **plain_fields(self, "left_out", "bins", "occupied_bins"),
             "calibration_p_value": self.test.p_value,
             "calibration_test": self.test.to_dict(),
             "grouped_test": self.grouped.to_dict(),
-            "consistent_priors": None if self.consistent is None else list(self.consistent),
+            "consistent_priors": plain(self.consistent),
             "reliability": self.reliability.to_dict(),
             "ece_by_prior": {"prior": curve.prior.tolist(), "ece": curve.error.tolist()},
             **plain_fields(self, "bounds", "assumptions", "warnings", *last),
@@ -553,13 +550,3 @@ class Evaluation(Table):
         # Drawing is a higher layer than computing, so it is imported only when needed.
         shown: str = import_module("noneg.report").to_notebook(self)
         return shown
-
-
-def _plain(found: Estimate | None) -> dict[str, object] | None:
-    """Return an estimate with None in place of nan and infinity."""
-    if found is None:
-        return None
-    return {
-        name: None if isinstance(x, float) and not math.isfinite(x) else x
-        for name, x in found.to_dict().items()
-    }

@@ -24,7 +24,7 @@ from noneg.errors import InputError
 from noneg.intervals import z_score
 from noneg.metrics import METRICS
 from noneg.registry import find_metric
-from noneg.results import Estimate
+from noneg.results import Estimate, plain_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -144,14 +144,7 @@ class Outcome:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text."""
-        found = None if self.found is None else self.found.to_dict()
-        return {
-            "metric": self.title,
-            "rule": self.rule,
-            "state": self.state,
-            "words": self.words,
-            "found": found,
-        }
+        return {"metric": self.title, **plain_fields(self, "rule", "state", "words", "found")}
 
 
 def failing(outcomes: Sequence[Outcome], *, strict: bool = False) -> bool:

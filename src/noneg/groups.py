@@ -28,7 +28,6 @@ factor if and only if the two are equal. Positives are redrawn under this hypoth
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,49 +35,36 @@ from scipy.special import gammaincinv
 
 from noneg.bins import binned_sums
 from noneg.calibration.errors import absolute_terms
-from noneg.calibration.interval import (
-    SPLITS,
-    AbsoluteSum,
-    Noise,
-    error_limits,
-)
+from noneg.calibration.interval import SPLITS, AbsoluteSum, Noise, error_limits
 from noneg.calibration.testing import null_residuals
 from noneg.checks import check_level
 from noneg.errors import InputError, did_you_mean
-from noneg.intervals import (
-    ROUNDING,
-    area_limits,
-    effective_size,
-    share_limits,
-    t_score,
-    z_score,
-)
+from noneg.intervals import ROUNDING, area_limits, effective_size, share_limits, t_score, z_score
 from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
-from noneg.results import SHOWN_ROWS, Estimate, Table, aligned
+from noneg.registry import registered_rules
+from noneg.results import SHOWN_ROWS, Estimate, Table, aligned, plain_fields
 from noneg.shares import lower_limit, upper_limit
+from noneg.sketch.grouped import Group, kish, sums_of_laws
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.bins import Binned
     from noneg.intervals import Limits
     from noneg.rules import Rule
     from noneg.scores import PUScores
-    from noneg.sketch.grouped import GroupSums
+    from noneg.sketch.grouped import GroupSums, Slopes
 
-    Floats = NDArray[np.float64]
-    # A value and its derivatives with respect to the sums of each bucket.
-    Slopes = tuple[float, Floats, Floats, Floats]
 
 # Titles of the columns in every table.
 ALWAYS = {"prior": "Prior", "bias": "Prior minus mean score"}
 BY_DEFAULT = (RECOMMENDED, "auroc", "precision", "recall")
 # Groups with fewer rows or labeled positives are pooled.
 FEWEST_ROWS, FEWEST_POSITIVES = 50, 10
-MOST_BINS = 15
 # Number of priors tried if the prior is known only to lie in a set.
 PRIORS = 21
 # Priors of groups stay inside (0, 1).
@@ -155,9 +141,8 @@ class GroupTable(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        names = ("level", "pooled", "p_value", "worst", "worst_p_value")
-        facts = {name: getattr(self, name) for name in names}
-        return {"by": list(self.by), **facts, "table": super().to_dict()}
+        facts = plain_fields(self, "by", "level", "pooled", "p_value", "worst", "worst_p_value")
+        return {**facts, "table": super().to_dict()}
 
 
 def by_group(
@@ -239,7 +224,7 @@ def evidence(bias: Floats) -> Floats:
     return ratio
 
 
-def members(table: GroupTable, names: NDArray[np.str_]) -> dict[str, NDArray[np.bool_]]:
+def members(table: GroupTable, names: NDArray[np.str_]) -> dict[str, Flags]:
     """Return the rows of each group in a table, with small groups pooled."""
     found = {name: names == name for name in table.group}
     if table.pooled:
@@ -262,12 +247,7 @@ def own_knowledge(scores: PUScores, table: GroupTable) -> dict[str, Knowledge]:
     return found
 
 
-def sums_of_laws(scores: PUScores, groups: GroupSums, table: Floats) -> Floats:
-    """Return the nine sums of both distributions."""
-    return scores.merge(groups.nine(table))
-
-
-def _small(scores: PUScores, groups: GroupSums) -> NDArray[np.bool_]:
+def _small(scores: PUScores, groups: GroupSums) -> Flags:
     """Return the groups that are too small, plus enough others to make their pool large enough.
 
     The choice does not depend on the number of labeled positives: groups with many by chance would
@@ -280,7 +260,8 @@ def _small(scores: PUScores, groups: GroupSums) -> NDArray[np.bool_]:
     few = expected if scores.hidden else np.minimum(expected, rows - expected)
     small = (rows < FEWEST_ROWS) | (few < FEWEST_POSITIVES)
     for k in np.argsort(np.where(small, np.inf, few), kind="stable")[: small.size - small.sum()]:
-        if not small.any() or _is_enough(rows[small].sum(), few[small].sum()):
+        enough = rows[small].sum() >= FEWEST_ROWS and few[small].sum() >= FEWEST_POSITIVES
+        if enough or not small.any():
             break
         small[k] = True
     return small
@@ -294,119 +275,20 @@ def _expected_shares(scores: PUScores, groups: GroupSums) -> Floats:
     return share
 
 
-def _is_enough(rows: float, positives: float) -> bool:
-    return bool(rows >= FEWEST_ROWS and positives >= FEWEST_POSITIVES)
-
-
-@dataclass(frozen=True, eq=False)
-class Group:
-    """The sums of one group, and those of all rows.
-
-    Attributes
-    ----------
-    scores : PUScores
-        All rows.
-    ends : ndarray
-        Upper ends of the score buckets.
-    sums : ndarray, shape (buckets, 9)
-    total : ndarray, shape (9,)
-    """
-
-    scores: PUScores
-    ends: Floats
-    sums: Floats
-    total: Floats
-
-    @cached_property
-    def rows(self) -> float:
-        """Kish's effective size of the group."""
-        return _kish(self.sums[:, 1], self.sums[:, 6])
-
-    @cached_property
-    def positives(self) -> float:
-        """Kish's effective number of labeled positives."""
-        return _kish(self.sums[:, 0], self.sums[:, 3])
-
-    @cached_property
-    def all_positives(self) -> float:
-        """Kish's effective number of labeled positives in all groups."""
-        return max(_kish(self.total[0], self.total[3]), 1.0)
-
-    @cached_property
-    def binned(self) -> Binned:
-        """The nonempty buckets of the group, and one more bucket for all other rows."""
-        return self._with_rest(self.sums[self.held], self.ends[self.held])
-
-    def at(self, prior: float) -> Binned:
-        """Return the same group under another overall prior."""
-        return self.binned if prior == self.binned.prior else replace(self.binned, prior=prior)
-
-    @cached_property
-    def held(self) -> NDArray[np.bool_]:
-        """Buckets that contain rows."""
-        return (self.sums[:, 0] > 0.0) | (self.sums[:, 1] > 0.0)
-
-    def above(self, threshold: float) -> NDArray[np.bool_]:
-        """Return which of the buckets contain scores at or above a threshold."""
-        here: NDArray[np.bool_] = (self.ends >= threshold)[self.held]
-        return here
-
-    def coarse(self) -> Binned:
-        """Return bins with about equal mass in the group, and one more for all other rows."""
-        mass = self.sums[self.held][:, 1]
-        prior = self.binned.prior * self.binned.positive[:-1].sum() / mass.sum() * self.total[1]
-        positives, rows = max(self.positives, 1.0), max(self.rows, 1.0)
-        # As in `noneg.bins.order_rule`.
-        order = int(np.ceil((prior**2 / positives + 1.0 / rows) ** (-1 / 3)))
-        bins = max(1, min(MOST_BINS, order, int(rows // 2)))
-        place = np.minimum((np.cumsum(mass) - mass / 2.0) / mass.sum() * bins, bins - 1.0)
-        first = np.flatnonzero(np.diff(place.astype(np.int64), prepend=-1))
-        ends = self.ends[self.held][np.append(first[1:] - 1, -1)]
-        return self._with_rest(np.add.reduceat(self.sums[self.held], first, axis=0), ends)
-
-    def _with_rest(self, sums: Floats, ends: Floats) -> Binned:
-        rest = np.maximum(self.total - self.sums.sum(axis=0), 0.0)
-        return binned_sums(self.scores, ends, np.vstack([sums, rest]))
-
-    def deviation(self, binned: Binned, slopes: Slopes, weight: Floats | float = 1.0) -> float:
-        """Return the standard error of a function with these derivatives.
-
-        If a weight is given, the sums of positives were multiplied by it.
-        """
-        _, positive, marginal, score = slopes
-        parts = [np.append(x, 0.0) for x in (positive * weight, marginal, score)]
-        count = max(self.positives, 1.0)
-        few = count / max(count - 1.0, 0.5)
-        variance = few * float(binned.variance(*parts))
-        if self.scores.hidden:
-            # The most influential positive counts twice, because similar ones may be missing from
-            # the sample.
-            own = parts[0] - parts[0] @ binned.positive
-            held = binned.positive[:-1] > 0.0
-            largest = np.max(own[:-1][held] ** 2, initial=0.0)
-            variance += (binned.prior / self.all_positives) ** 2 * float(largest)
-        return float(np.sqrt(variance))
-
-
-def _kish(first: NDArray[Any], second: NDArray[Any]) -> float:
-    square = float(second.sum())
-    return float(first.sum()) ** 2 / square if square > 0.0 else 0.0
-
-
 # --- functions of the sums ------------------------------------------------------------------------
 
 
-def _prior(x: Floats, m: Floats, s: Floats) -> Slopes:
+def _prior(_: Group, x: Floats, m: Floats, s: Floats) -> Slopes:
     value, rows = x.sum() / m.sum(), np.full_like(m, 1.0 / m.sum())
     return value, rows, -value * rows, np.zeros_like(s)
 
 
-def _bias(x: Floats, m: Floats, s: Floats) -> Slopes:
+def _bias(_: Group, x: Floats, m: Floats, s: Floats) -> Slopes:
     value, rows = (x.sum() - s.sum()) / m.sum(), np.full_like(m, 1.0 / m.sum())
     return value, rows, -value * rows, -rows
 
 
-def _auroc(x: Floats, m: Floats, s: Floats) -> Slopes:
+def _auroc(_: Group, x: Floats, m: Floats, s: Floats) -> Slopes:
     r"""Return :math:`(E_+[F] - \pi/2)/(1 - \pi)`, F the mid-ranks of the scores in the group."""
     positives, rows = x.sum(), m.sum()
     if not 0.0 < positives < rows:
@@ -421,7 +303,7 @@ def _auroc(x: Floats, m: Floats, s: Floats) -> Slopes:
     return value, d_x, d_m, np.zeros_like(s)
 
 
-def _rule(rule: Rule, above: NDArray[np.bool_], x: Floats, m: Floats, s: Floats) -> Slopes:
+def _rule(rule: Rule, above: Flags, x: Floats, m: Floats, s: Floats) -> Slopes:
     """Return a metric of the confusion matrix; its derivatives are central differences."""
     start = np.array([x[above].sum(), x.sum(), m[above].sum(), m.sum()])
 
@@ -483,18 +365,6 @@ def binomial_limits(share: float, variance: float, rows: float, level: float) ->
         return share, share
     hits, misses, tail = share * size, (1.0 - share) * size, (1.0 - level) / 2.0
     return float(lower_limit(hits, misses, tail)), float(upper_limit(hits, misses, tail))
-
-
-def _area_limits(value: float, variance: float, rows: float, level: float) -> Limits:
-    """Return the wider of Student's interval and that of `noneg.intervals.area_limits`.
-
-    Toward the ends of the range, the noise of PU estimates shrinks less than that of counts.
-    """
-    if not np.isfinite(value):
-        return 0.0, 1.0
-    reach = t_score(level, rows) * float(np.sqrt(variance))
-    low, high = area_limits(value, variance, rows, level)
-    return min(low, value - reach), max(high, value + reach)
 
 
 # --- measures -------------------------------------------------------------------------------------
@@ -620,7 +490,7 @@ def _ratio_limits(
     if deviation <= ROUNDING < share < 1.0 - ROUNDING:
         return value, value
     among = group.sums[group.held][by_positives > max(by_positives) / 2.0]
-    low, high = binomial_limits(share, variance, _kish(among[:, 1], among[:, 6]), level)
+    low, high = binomial_limits(share, variance, kish(among[:, 1], among[:, 6]), level)
     if not group.scores.hidden:
         return low, high
     return min(low / labeled, counted[0]), max(high / labeled, counted[1])
@@ -646,8 +516,16 @@ def _bias_limits(
 def _rate_limits(
     group: Group, _binned: Binned, slopes: Slopes, deviation: float, level: float
 ) -> Limits:
-    limits = _area_limits if group.scores.hidden else area_limits
-    return limits(slopes[0], deviation**2, group.positives, level)
+    """Return limits for an area or a rate; if labels are hidden, also as wide as Student's.
+
+    Toward the ends of the range, the noise of PU estimates shrinks less than that of counts.
+    """
+    value, rows = slopes[0], group.positives
+    if group.scores.hidden and not np.isfinite(value):
+        return 0.0, 1.0
+    low, high = area_limits(value, deviation**2, rows, level)
+    reach = t_score(level, rows) * deviation if group.scores.hidden else 0.0
+    return min(low, value - reach), max(high, value + reach)
 
 
 def _error(group: Group, level: float) -> tuple[float, float, float]:
@@ -715,26 +593,27 @@ def _error_under_selection(scores: PUScores, binned: Binned, level: float) -> Li
     return min(e[0] for e in ends) - z * reach, max(e[1] for e in ends) + z * reach
 
 
+# Measures without a threshold.
+MEASURES: dict[str, Callable[[Group, float], tuple[float, float, float]]] = {
+    "prior": Measure(_prior, _ratio_limits, (0.0, 1.0), _whole),
+    "bias": Measure(_bias, _bias_limits, (-1.0, 1.0), _whole),
+    RECOMMENDED: _error,
+    "auroc": Measure(_auroc, _rate_limits, (0.0, 1.0), _cuts),
+}
+
+
 def _measure(name: str, threshold: float) -> Callable[[Group, float], tuple[float, float, float]]:
     """Return the measure for a metric; raise an error if it is not available by group."""
-    if name == "prior":
-        return Measure(lambda _, *sums: _prior(*sums), _ratio_limits, (0.0, 1.0), _whole)
-    if name == "bias":
-        return Measure(lambda _, *sums: _bias(*sums), _bias_limits, (-1.0, 1.0), _whole)
-    if name == RECOMMENDED:
-        return _error
-    if name == "auroc":
-        return Measure(lambda _, *sums: _auroc(*sums), _rate_limits, (0.0, 1.0), _cuts)
-    known = [metric for metric, one in METRICS.items() if one.rule and one.range == (0.0, 1.0)]
-    if name not in known:
+    if name in MEASURES:
+        return MEASURES[name]
+    rules = registered_rules()
+    if name not in rules or METRICS[name].range != (0.0, 1.0):
+        known = [metric for metric in rules if METRICS[metric].range == (0.0, 1.0)]
         listed = (RECOMMENDED, "auroc", *known)
         rule = f"must be a metric that is available by group ({', '.join(listed)})"
         raise InputError("metrics", rule, value=name, remedy=did_you_mean(name, listed).lstrip())
-    rule_of = METRICS[name].rule
-    assert rule_of is not None  # noqa: S101 - it is in the list
-    made = rule_of()
     return Measure(
-        lambda group, *sums: _rule(made, group.above(threshold), *sums),
+        lambda group, *sums: _rule(rules[name], group.above(threshold), *sums),
         _ratio_limits if name == "precision" else _rate_limits,
         (0.0, 1.0),
         lambda group: _two_sides(group, threshold),

@@ -42,6 +42,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import exact_limits, z_score
 from noneg.metrics import METRICS
+from noneg.page_state import prior_estimate
 from noneg.prior.shift import (
     LEAST_ROWS,
     Counts,
@@ -53,7 +54,7 @@ from noneg.prior.shift import (
 )
 from noneg.recalibration.maps import PriorShift
 from noneg.registry import find_metric
-from noneg.results import Estimate, Table, aligned
+from noneg.results import Estimate, Table, aligned, plain_fields
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.prior.shift import Shift
     from noneg.sketch import Sketch
 
-    Floats = NDArray[np.float64]
     Periods = Mapping[str, PUScores | Sketch] | Iterable[tuple[str, PUScores | Sketch]]
 
 TESTS = ("prior", "shape", "labeling")
@@ -120,7 +121,7 @@ class LabelShift:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text."""
-        return vars(self) | {"prior": self.prior.to_dict()}
+        return plain_fields(self)
 
 
 def label_shift(
@@ -242,11 +243,11 @@ def _last(periods: Counts, size: int) -> Counts:
     return periods.mapped(total)
 
 
-def alarms(p_values: Floats, level: float) -> NDArray[np.bool_]:
+def alarms(p_values: Floats, level: float) -> Flags:
     """Return which p-values from `window_tests` are alarms."""
     looks = np.arange(1.0, p_values.shape[-2] + 1.0)
     limits = spent(looks, level) / len(TESTS)
-    out: NDArray[np.bool_] = p_values <= limits[:, None]
+    out: Flags = p_values <= limits[:, None]
     return out
 
 
@@ -286,7 +287,7 @@ def name_look(
     reference: PUScores,
     old: Counts,
     periods: Counts,
-    tests: tuple[Floats, Floats, NDArray[np.bool_]],
+    tests: tuple[Floats, Floats, Flags],
     look: int,
 ) -> tuple[str, ...]:
     """Return the components that moved at a look, numbered from 0.
@@ -345,12 +346,7 @@ class Look:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text."""
-        return vars(self) | {
-            "prior": self.prior.to_dict(),
-            "metrics": {name: one.to_dict() for name, one in self.metrics.items()},
-            "alarms": list(self.alarms),
-            "moved": list(self.moved),
-        }
+        return plain_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -408,16 +404,8 @@ class Monitoring(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers, lists and text, ready for JSON."""
-        return {
-            "moved": list(self.moved),
-            "since": self.since,
-            "level": self.level,
-            "setting": self.setting,
-            "threshold": self.threshold,
-            "reference": self.reference.to_dict(),
-            "looks": [look.to_dict() for look in self.looks],
-            "now": None if self.now is None else self.now.to_dict(),
-        }
+        facts = ("moved", "since", "level", "setting", "threshold")
+        return plain_fields(self, *facts, "reference", "looks", "now")
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return one row per period, the reference first."""
@@ -506,8 +494,9 @@ def monitor(
         raise InputError(
             "periods", "must contain at least one period besides the reference", remedy=remedy
         )
-    given = _told(start, old, old, level).prior
-    base = _look(name, start, _as_given(start, given), watched, threshold, level)
+    labeled = start.prior_is_estimated
+    given = _told(start, old, old, level).prior if labeled else prior_estimate(start, level)
+    base = _look(name, start, given, watched, threshold, level)
     return _judged(start, old, counted, base, looks, level, threshold)
 
 
@@ -529,14 +518,6 @@ def _check_settings(reference: PUScores, scores: PUScores, argument: str) -> Non
     if scores.setting != reference.setting:
         rule = f"must have the same setting as the reference, {reference.setting!r}"
         raise InputError(argument, rule, value=scores.setting)
-
-
-def _as_given(reference: PUScores, found: Estimate) -> Estimate:
-    if reference.prior_is_estimated:
-        return found
-    low, high = reference.prior_set
-    value, method = reference.known_prior, "given"
-    return Estimate(value=value, low=low, high=high, level=found.level, method=method)
 
 
 def _look(

@@ -19,13 +19,10 @@ from noneg.registry import METRICS
 from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.losses import Loss
     from noneg.page_state import Smooth, Sums
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 ATOMS = 1000
 TOP = 0.1  # Share of rows behind `precision_at`.

@@ -37,8 +37,7 @@ from noneg.rules import labeled_shares, pu_shares
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.bins import Binned, Binning
     from noneg.calibration.reliability import Band, Reliability
     from noneg.intervals import LawMeans
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from noneg.rules import Curve
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     Pair = tuple[float, float, list[float], list[float], float]
 
 BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
@@ -193,9 +191,9 @@ class Sums:
     @property
     def moving(self) -> dict[str, bool]:
         """Names of the metrics known at another prior, and whether their intervals are known."""
-        areas = {"precision_at" if name == "lift_at" else name for name in self.areas}
-        whole = {RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules()}
-        values = {*self.curves, *([] if self.envelope is None else ["ks_error"])}
+        areas = ("precision_at" if name == "lift_at" else name for name in self.areas)
+        whole = (RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules())
+        values = (*self.curves, *([] if self.envelope is None else ["ks_error"]))
         return dict.fromkeys(values, False) | dict.fromkeys(whole, True)
 
 
@@ -579,7 +577,7 @@ def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
     return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
 
 
-def _corners(slope: Floats, level: Floats) -> NDArray[np.intp]:
+def _corners(slope: Floats, level: Floats) -> Places:
     """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes ascend.
 
     The index of the largest line increases with x, so only lines between two known ones can be

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 # Values this close to their range count as inside.
 ROUNDING = 1e-9
 
@@ -184,9 +183,9 @@ class Table:
         return f"<table><caption>{escape(legend)}</caption>{''.join(lines)}</table>"
 
 
-def plain_fields(found: object, *names: str) -> dict[str, object]:
-    """Return attributes of a result as plain numbers, lists and text, ready for JSON."""
-    return {name: _plain(getattr(found, name)) for name in names}
+def plain_fields(found: object, *names: str) -> dict[str, Any]:
+    """Return attributes of a result, by default all fields, as plain numbers, lists and text."""
+    return {name: _plain(getattr(found, name)) for name in names or vars(found)}
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401
@@ -194,12 +193,45 @@ def _plain(value: Any) -> object:  # noqa: ANN401
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return value.tolist()
     return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def plain(value: object) -> object:
+    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy.
+
+    Examples
+    --------
+    >>> plain({"value": float("nan"), "sizes": (1, float("inf"))})
+    {'value': None, 'sizes': [1, None]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def _html_row(tag: str, cells: Iterable[object]) -> str:
     texts = (f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells)
     return f"<tr>{''.join(f'<{tag}>{escape(text)}</{tag}>' for text in texts)}</tr>"
+
+
+def count(n: float, noun: str = "") -> str:
+    """Return a number of things with their noun, if there is one.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(2000, "row"), count(math.inf)
+    ('1 row', '2,000 rows', 'infinitely many')
+    """
+    number = "infinitely many" if math.isinf(n) else f"{n:,.0f}"
+    return f"{number} {noun}{'s' * (n != 1)}" if noun else number
 
 
 def fitting(value: float, low: float, high: float) -> tuple[str, str, str]:

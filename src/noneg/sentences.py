@@ -1,7 +1,7 @@
-"""Sentences shared by Python and the page in the browser: templates in ``sentences.json``.
+"""The sentences of reports and notes: templates in ``sentences.json``.
 
-A template contains names and formats in braces, as in `str.format`; ``assets/words.js`` reads the
-same file and supports the formats ``.3f``, ``,.0f`` and ``.4g``.
+A template contains names and formats in braces, as in `str.format`. The page in the browser fills
+in some of them itself; ``assets/words.js`` supports the formats ``.3f``, ``,.0f`` and ``.4g``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
+    from noneg.arrays import Places
 
 # Fewest answers per stratum; smaller strata are merged with a neighbor.
 LEAST = 4
@@ -53,7 +53,7 @@ class Answers:
     """
 
     design: Design
-    code: NDArray[np.intp]
+    code: Places
     n_unsure: int
     n_skipped: int
 
@@ -73,7 +73,7 @@ class Answers:
         return int((self.code == POSITIVE).sum())
 
     @cached_property
-    def joined(self) -> NDArray[np.intp]:
+    def joined(self) -> Places:
         """The merged stratum of each; strata with few answers join the next one."""
         rows = self.design.stratum[: self.code.size]
         return join(np.bincount(rows, minlength=self.design.size.size), LEAST)
@@ -98,7 +98,7 @@ class Answers:
         )
 
 
-def join(counts: NDArray[np.intp], least: int) -> NDArray[np.intp]:
+def join(counts: Places, least: int) -> Places:
     """Return the number of the merged stratum for each stratum.
 
     Examples
@@ -152,7 +152,7 @@ def _plan(source: object, design: Design | str | os.PathLike[str] | None) -> Des
 
 def _codes(
     source: object, plan: Design, name: str, answer: str, words: Mapping[str, int]
-) -> NDArray[np.intp]:
+) -> Places:
     """Return the answer code for each row of the design."""
     columns = read_texts(source, {"id": name, "answer": answer})
     known = {one: row for row, one in enumerate(plan.id)}

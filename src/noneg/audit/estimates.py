@@ -27,17 +27,14 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from noneg.audit.targets import BIN
-from noneg.results import Estimate
+from noneg.results import Estimate, plain_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.audit.answers import Answers
     from noneg.audit.targets import Census, Target
-
-    Floats = NDArray[np.float64]
 
 DRAWS, FEWEST, ROOM = 2000, 400, 4_000_000
 METHOD = "design bootstrap with the worst unseen row"
@@ -65,7 +62,7 @@ class Review:
         Features at the lowest and highest scores of each stratum.
     """
 
-    stratum: NDArray[np.intp]
+    stratum: Places
     weight: Floats
     features: Floats
     y: Floats
@@ -78,7 +75,7 @@ class Review:
         return np.bincount(self.stratum, minlength=self.size.size).astype(np.float64)
 
     @cached_property
-    def starts(self) -> NDArray[np.intp]:
+    def starts(self) -> Places:
         """Index of the first row of each stratum."""
         return np.searchsorted(self.stratum, np.arange(self.size.size))
 
@@ -285,13 +282,7 @@ class Agreement:
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text."""
-        fused = None if self.fused is None else self.fused.to_dict()
-        return {
-            "labeled": self.labeled,
-            "p_value": self.p_value,
-            "agrees": self.agrees,
-            "fused": fused,
-        }
+        return plain_fields(self, "labeled", "p_value", "agrees", "fused")
 
 
 class Contrast:
@@ -337,7 +328,7 @@ class Contrast:
         here = abs(float(f[found].mean()) - middle)
         return float((1 + (null >= here - ROUNDING).sum()) / (null.size + 1))
 
-    def _strata(self) -> NDArray[np.intp]:
+    def _strata(self) -> Places:
         """Return the merged stratum of each labeled positive."""
         return self.answers.joined[np.maximum(self.design.positive_stratum, 0)]
 
@@ -411,7 +402,7 @@ class Contrast:
         draws = self.rng.standard_gamma(shape, (len(self.draws.totals), mean.size))
         return np.asarray(draws * mean / shape)
 
-    def _ranges(self) -> NDArray[np.intp]:
+    def _ranges(self) -> Places:
         """Return the range of each stratum, with about equal numbers of labeled positives."""
         design, n = self.design, self.answers.code.size
         at = self.answers.joined[design.stratum[:n]]
@@ -423,7 +414,7 @@ class Contrast:
         return np.clip(np.searchsorted(filled, found), 0, filled.size - 1)
 
 
-def _moments(x: Floats, at: NDArray[np.intp], n: int) -> tuple[Floats, Floats]:
+def _moments(x: Floats, at: Places, n: int) -> tuple[Floats, Floats]:
     """Return the mean and mean square by stratum, zero for empty strata."""
     count = np.maximum(np.bincount(at, minlength=n), 1)
     return np.bincount(at, x, n) / count, np.bincount(at, x**2, n) / count

@@ -15,14 +15,15 @@ from scipy.special import ndtr
 
 from noneg.checks import check_scores, check_setting, is_pooled
 from noneg.errors import InputError
+from noneg.results import plain_fields
 from noneg.scores import PUScores
+from noneg.sentences import say
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
-
-    Floats = NDArray[np.float64]
 
 # At this p-value or above, known negatives look like other rows that are not labeled.
 ODD = 0.01
@@ -73,43 +74,22 @@ class KnownNegatives:
     def notes(self) -> tuple[str, ...]:
         """Summary sentences for readers."""
         low, high = self.prior_limits
-        counted = (
-            f"{self.n_negative:,} rows are known negatives. They count as rows that "
-            "are not labeled positive. Shares among reviewed rows are not used, "
-            "because it is unknown how these rows were chosen."
-        )
-        said = [
-            counted,
-            f"The share of positives in these rows is therefore between {low:.4g} and {high:.4g}.",
-        ]
+        said = [say("negatives_counted", rows=self.n_negative)]
+        said.append(say("negatives_limits", low=low, high=high))
         if self.contradicts:
-            said.append(f"A prior of {self.prior:.4g} contradicts these counts.")
+            said.append(say("negatives_contradict", prior=self.prior))
         if self.p_value < ODD:
             where = "higher" if self.rank > EVEN else "lower"
-            said.append(
-                f"Known negatives have {where} scores than other rows (mean rank {self.rank:.2f}, "
-                f"p = {self.p_value:.2g}): rows were not reviewed at random."
-            )
+            said.append(say("negatives_chosen", where=where, rank=self.rank, p=self.p_value))
         if self.auroc is not None:
-            least, most = self.auroc
-            said.append(
-                "If positives were labeled at random, the AUROC lies between "
-                f"{least:.3f} and {most:.3f}. Among reviewed rows only, it is "
-                f"{self.reviewed_auroc:.3f}, which does not apply to the whole table."
-            )
-        said.append("For estimates, have rows reviewed that noneg audit plan selects.")
-        return tuple(said)
+            ends = dict(zip(("least", "most"), self.auroc, strict=True))
+            said.append(say("negatives_auroc", **ends, reviewed=self.reviewed_auroc))
+        return (*said, say("negatives_plan"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
         names = ("n_positive", "n_negative", "n_unlabeled", "reviewed_auroc", "rank", "p_value")
-        return {
-            **{name: getattr(self, name) for name in names},
-            "prior_limits": list(self.prior_limits),
-            "auroc": None if self.auroc is None else list(self.auroc),
-            "contradicts": self.contradicts,
-            "notes": list(self.notes),
-        }
+        return plain_fields(self, *names, "prior_limits", "auroc", "contradicts", "notes")
 
 
 def known_negatives(

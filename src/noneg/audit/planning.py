@@ -18,7 +18,7 @@ from noneg.checks import check_count, check_setting
 from noneg.errors import InputError, MissingFileError
 from noneg.randomness import stream
 from noneg.recalibration import Isotonic
-from noneg.results import Table
+from noneg.results import Table, plain_fields
 from noneg.scores import PUScores
 from noneg.tables.batches import Wanted
 from noneg.tables.reading import read_columns
@@ -29,14 +29,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Floats, Places
     from noneg.checks import Setting
     from noneg.sketch import Sketch
     from noneg.tables.batches import Columns
 
-    Floats = NDArray[np.float64]
     # Scores, and the number of rows with each score.
     Weighted = tuple[Floats, Floats]
-    Places = NDArray[np.intp]
 
 SCHEMA = "noneg.audit-design/1"
 
@@ -114,9 +113,8 @@ class Design(Table):
 
     def to_json(self) -> str:
         """Return the design as text that `from_json` can read."""
-        return json.dumps(
-            {"schema": SCHEMA} | {name: _plain(getattr(self, name)) for name in _FIELDS}
-        )
+        targets = [[target.name, target.threshold] for target in self.targets]
+        return json.dumps({"schema": SCHEMA, **plain_fields(self), "targets": targets})
 
     @classmethod
     def from_json(cls, text: str) -> Design:
@@ -158,16 +156,6 @@ def stored(
         yield content
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(argument, f"must be {what} ({schema})", remedy=remedy) from error
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, (Census, Expected)):
-        return value.to_dict()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple) and value and isinstance(value[0], Target):
-        return [[target.name, target.threshold] for target in value]
-    return value
 
 
 _FIELDS = tuple(Design.__dataclass_fields__)
@@ -335,7 +323,7 @@ class Planner:
             law = marginal if isinstance(marginal, PUScores) else marginal.scores(setting=setting)
         return tuple((s, np.broadcast_to(f * w, s.shape)) for s, f, _, w in law.in_order())  # type: ignore[return-value]
 
-    def _groups(self) -> tuple[list[str], NDArray[np.intp]]:
+    def _groups(self) -> tuple[list[str], Places]:
         if "by" not in self.rows.texts:
             return [], np.zeros(self.rows.score.size, dtype=np.intp)
         names, codes = np.unique(self.rows.texts["by"], return_inverse=True)
@@ -380,7 +368,7 @@ class Planner:
                 remedy = f"Scores lie between {low:.4g} and {high:.4g}."
                 raise InputError("targets", rule, remedy=remedy)
 
-    def _ids(self, row: NDArray[np.intp]) -> tuple[str, ...]:
+    def _ids(self, row: Places) -> tuple[str, ...]:
         if "id" not in self.rows.texts:
             return tuple(map(str, row))
         names = np.array(self.rows.texts["id"], dtype=object)
@@ -442,7 +430,7 @@ class Planner:
         at = np.searchsorted(self.pool.score[strata.first][1:], s, side="right")
         return np.bincount(at, count, strata.size.size).astype(np.float64)
 
-    def _kept(self) -> NDArray[np.intp]:
+    def _kept(self) -> Places:
         """Return labeled positives sorted by score, thinned evenly to at most `KEPT`."""
         positive = np.flatnonzero(self.rows.flags)
         order = positive[np.argsort(self.rows.score[positive], kind="stable")]
@@ -450,7 +438,7 @@ class Planner:
             return order
         return order[((np.arange(KEPT) + 0.5) * order.size / KEPT).astype(np.intp)]
 
-    def _stratum(self, strata: Strata, row: NDArray[np.intp]) -> NDArray[np.intp]:
+    def _stratum(self, strata: Strata, row: Places) -> Places:
         """Return the stratum that labeled rows would fall in; -1 if their group has none."""
         low, group = self.pool.score[strata.first], self.pool.group[strata.first]
         out = np.full(row.size, -1, dtype=np.intp)

@@ -16,19 +16,16 @@ from noneg.audit.targets import Target
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.randomness import stream
-from noneg.results import Estimate, aligned
+from noneg.results import Estimate, aligned, plain, plain_fields
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from noneg.audit.planning import Design
     from noneg.checks import Setting
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 SCHEMA = "noneg.audit/1"
 
@@ -97,11 +94,8 @@ class Audit:
     def told(self, selection: float) -> str:
         """Describe the source of the prior, and the selection up to which results hold."""
         low, high = self.prior_set
-        return (
-            f"The prior, {self.middle:.4g} in [{low:.4g}, {high:.4g}], is from a "
-            f"review of {self.n_reviewed:,} rows. Intervals allow for a selection "
-            f"factor of up to {selection:.3g}."
-        )
+        known = {"prior": self.middle, "low": low, "high": high, "rows": self.n_reviewed}
+        return say("review_prior", **known, factor=selection)
 
     @property
     def is_done(self) -> bool:
@@ -129,24 +123,19 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and text."""
-        return {
-            **{name: getattr(self, name) for name in _PLAIN},
-            "estimates": {name: one.to_dict() for name, one in self.estimates.items()},
-            "agreements": {name: one.to_dict() for name, one in self.agreements.items()},
-            "selection": self.selection.to_dict(),
-            "sequences": {
-                name: one.last.to_dict() | {"until": self.until[name]}
-                for name, one in self.sequences.items()
-            },
-            "notes": list(self.notes),
+        sequences = {
+            name: one.last.to_dict() | {"until": self.until[name]}
+            for name, one in self.sequences.items()
         }
+        found = plain_fields(self, *_PLAIN, "estimates", "agreements", "selection")
+        return found | {"sequences": sequences, "notes": list(self.notes)}
 
     def to_json(self) -> str:
         """Return text that `load` and the ``--audit`` option of the commands can read."""
         from importlib.metadata import version
 
         head = {"schema": SCHEMA, "version": version("noneg")}
-        return json.dumps(head | _finite(self.to_dict()), indent=2, allow_nan=False)
+        return json.dumps(plain(head | self.to_dict()), indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
@@ -177,15 +166,6 @@ class Audit:
 
 _COUNTED = ("n_reviewed", "n_positive", "n_unsure", "n_skipped", "n_missing")
 _PLAIN = (*_COUNTED, "budget", "n_labeled", "n_unlabeled", "setting", "level")
-
-
-def _finite(value: Any) -> Any:  # noqa: ANN401
-    """Return content for strict JSON, with None for values that are not finite."""
-    if isinstance(value, dict):
-        return {name: _finite(one) for name, one in value.items()}
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value
 
 
 def _estimate(content: Mapping[str, Any]) -> Estimate:
@@ -326,27 +306,14 @@ def _sequences(answers: Answers, until: Mapping[str, float], level: float) -> di
 def _notes(answers: Answers) -> list[str]:
     notes = []
     if answers.n_missing:
-        notes.append(
-            f"The last {answers.n_missing:,} rows of the list have no answer yet. "
-            f"The list is in random order, so the first {answers.code.size:,} rows "
-            "are a smaller random sample."
-        )
+        rows = {"missing": answers.n_missing, "reached": answers.code.size}
+        notes.append(say("review_unfinished", **rows))
     if answers.n_skipped:
-        notes.append(
-            f"Skipped rows: {answers.n_skipped:,}. The reason is unknown, so "
-            "intervals cover both cases for each: positive and negative."
-        )
+        notes.append(say("review_skipped", rows=answers.n_skipped))
     if answers.n_unsure:
-        notes.append(
-            f"Unsure answers: {answers.n_unsure:,}. Estimates count them as "
-            "negative; intervals cover both cases."
-        )
+        notes.append(say("review_unsure", rows=answers.n_unsure))
     if answers.n_positive < FEW:
-        notes.append(
-            f"Only {answers.n_positive} reviewed rows are positive. Intervals are "
-            "wide, because one missed positive in a large stratum would change the "
-            "estimate considerably."
-        )
+        notes.append(say("review_few", rows=answers.n_positive))
     return notes
 
 

@@ -24,12 +24,9 @@ from noneg.errors import InputError
 from noneg.results import Estimate, Table
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats, Places
     from noneg.audit.answers import Answers
     from noneg.audit.targets import Census
-
-    Floats = NDArray[np.float64]
 
 GRID = 401
 # A single bet can lose at most this share of the capital.
@@ -51,7 +48,7 @@ class Sequence(Table):
     """
 
     target: str
-    reviews: NDArray[np.intp]
+    reviews: Places
     low: Floats
     high: Floats
     level: float

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Floats, Places
     from noneg.audit.targets import Census, Target
-
-    Floats = NDArray[np.float64]
-    Places = NDArray[np.intp]
 
 # Share of the reviews that is spread evenly, regardless of the guess.
 FLOOR = 0.2

@@ -22,9 +22,7 @@ from noneg.metrics import METRICS, find_metric
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from noneg.arrays import Floats, Places
 
 ONE, RANK, BIN = "one", "rank", "bin"
 LOSSES = ("brier", "log_loss")
@@ -191,7 +189,7 @@ class Census:
         in_bin = _bins(s, self.edges)
         return np.column_stack([self._feature(name, s, rank, in_bin) for name in self.names])
 
-    def _feature(self, name: str, s: Floats, rank: Floats, in_bin: NDArray[np.intp]) -> Floats:
+    def _feature(self, name: str, s: Floats, rank: Floats, in_bin: Places) -> Floats:
         if name == ONE:
             return np.ones_like(s)
         if name == RANK:
@@ -232,7 +230,7 @@ class Census:
         )
 
 
-def _bins(s: Floats, edges: Floats) -> NDArray[np.intp]:
+def _bins(s: Floats, edges: Floats) -> Places:
     """Return the right-closed bin of each score."""
     return np.searchsorted(edges[1:-1], s, side="left")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli import options as opt
 from noneg.cli.app import Commands
-from noneg.cli.options import LABELS, all_of, as_json, file_names, one_score, setting
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
     from noneg.audit import Design
 
-_FILES = click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
-)
-_DESIGN = click.option(
-    "--design", metavar="FILE", help="Design file.  [default: NAME.design.json next to the list]"
-)
+_DESIGN = opt.file("--design", "Design file.  [default: NAME.design.json next to the list]")
 
 
 @click.group("audit", cls=Commands, short_help="Plan and evaluate a review of some rows.")
@@ -37,45 +32,34 @@ def audit() -> None:
     epilog="\b\nnoneg audit plan scores.csv --score p --label confirmed --setting one-sample "
     "--budget 200 --for precision@0.9 --for recall@0.9 --for prior",
 )
-@_FILES
-@one_score
-@click.option(
-    "--label", required=True, metavar="COLUMN", help="Column that marks the labeled positives."
-)
-@setting
-@all_of(*LABELS)
-@click.option(
-    "--prior",
-    type=float,
-    help="Rough guess of the share of positives; it only guides the choice of rows.",
-)
-@click.option("--budget", type=int, required=True, help="Number of rows to review.")
-@click.option(
+@opt.FILES
+@opt.one_score
+@opt.column("--label", "Column that marks the labeled positives.", required=True)
+@opt.setting
+@opt.all_of(*opt.LABELS)
+@opt.number("--prior", "Rough guess of the share of positives; it only guides the choice of rows.")
+@opt.option("--budget", "Number of rows to review.", type=int, required=True)
+@opt.option(
     "--for",
     "targets",
+    "Metric to estimate: prior, auroc, ece, brier, log_loss, precision@0.9, "
+    "recall@0.9, ...; may be repeated.",
     multiple=True,
     default=("prior",),
     metavar="NUMBER",
-    help="Metric to estimate: prior, auroc, ece, brier, log_loss, precision@0.9, "
-    "recall@0.9, ...; may be repeated.",
 )
-@click.option(
-    "--id", metavar="COLUMN", help="Column that identifies a row.  [default: row number from 0]"
-)
-@click.option("--by", metavar="COLUMN", help="Column of groups; each group gets its own strata.")
-@click.option(
-    "--sequential", is_flag=True, help="Allow stopping early based on the answers (--until)."
-)
-@click.option("--seed", default=0, help="Seed of the random choice of rows.")
-@click.option(
+@opt.column("--id", "Column that identifies a row.  [default: row number from 0]")
+@opt.column("--by", "Column of groups; each group gets its own strata.")
+@opt.flag("--sequential", "Allow stopping early based on the answers (--until).")
+@opt.option("--seed", "Seed of the random choice of rows.", default=0)
+@opt.file(
     "-o",
     "--out",
+    "Output list to fill in; the design is written next to it.",
     default="to_review.csv",
-    metavar="FILE",
-    help="Output list to fill in; the design is written next to it.",
 )
 @force
-@as_json
+@opt.as_json
 def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
@@ -140,40 +124,28 @@ def _list(design: Design, rows: Sequence[int]) -> str:
     "noneg audit read table.csv --score p --label checked --unlabeled-is-empty "
     "--setting one-sample",
 )
-@_FILES
+@opt.FILES
 @_DESIGN
-@click.option("--id", default="id", metavar="COLUMN", help="Column of the list.")
-@click.option("--answer", default="answer", metavar="COLUMN", help="Column of the list.")
-@click.option("--negative-label", metavar="VALUE", help="Answer that means negative.")
-@click.option("--level", default=0.95, help="Confidence level.")
-@click.option(
+@opt.column("--id", "Column of the list.", default="id")
+@opt.column("--answer", "Column of the list.", default="answer")
+@opt.option("--negative-label", "Answer that means negative.", metavar="VALUE")
+@opt.option("--level", "Confidence level.", default=0.95)
+@opt.option(
     "--until",
+    "Report whether you can stop: target half-width of a metric, such as precision@0.9=0.03.",
     multiple=True,
     metavar="NUMBER=WIDTH",
-    help="Report whether you can stop: target half-width of a metric, such as precision@0.9=0.03.",
 )
-@click.option(
-    "--score", metavar="COLUMN", help="Column of scores in a table with three labels and no design."
+@opt.column("--score", "Column of scores in a table with three labels and no design.")
+@opt.column("--label", "Column of labels in that table: positive, negative or unlabeled.")
+@opt.option(
+    "--setting", "Sampling setting of that table.", type=click.Choice(["one-sample", "two-sample"])
 )
-@click.option(
-    "--label",
-    metavar="COLUMN",
-    help="Column of labels in that table: positive, negative or unlabeled.",
-)
-@click.option(
-    "--setting",
-    type=click.Choice(["one-sample", "two-sample"]),
-    help="Sampling setting of that table.",
-)
-@click.option(
-    "--prior", type=float, help="Share of positives in that table, for bounds on the AUROC."
-)
-@all_of(*LABELS)
-@click.option(
-    "-o", "--out", metavar="FILE", help="Output file for the --audit option of other commands."
-)
+@opt.number("--prior", "Share of positives in that table, for bounds on the AUROC.")
+@opt.all_of(*opt.LABELS)
+@opt.file("-o", "--out", "Output file for the --audit option of other commands.")
 @force
-@as_json
+@opt.as_json
 def read(
     files: tuple[str, ...], out: str | None, *, force: bool, as_json: bool, **asked: Any
 ) -> None:
@@ -254,10 +226,10 @@ def _read_table(
 
 
 @audit.command("next", short_help="Write the next rows to review.")
-@_FILES
+@opt.FILES
 @_DESIGN
-@click.option("--rows", default=50, help="Number of rows.")
-@click.option("-o", "--out", required=True, metavar="FILE", help="Output list to fill in.")
+@opt.option("--rows", "Number of rows.", default=50)
+@opt.file("-o", "--out", "Output list to fill in.", required=True)
 @force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""

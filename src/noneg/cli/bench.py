@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli import options as opt
 from noneg.cli.app import Commands
 from noneg.cli.output import check_outputs, console, force, say
 from noneg.errors import InputError
@@ -32,76 +33,61 @@ def bench() -> None:
     "run",
     epilog="\b\nnoneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000",
 )
-@click.option("--dataset", multiple=True, help="Data set; may be repeated.")
-@click.option(
-    "--data",
-    metavar="FILE",
-    help="Your own table instead: all methods are trained on it and compared on held-out rows.",
+@opt.option("--dataset", "Data set; may be repeated.", multiple=True)
+@opt.file(
+    "--data", "Your own table instead: all methods are trained on it and compared on held-out rows."
 )
-@click.option(
-    "--label", metavar="COLUMN", help="With --data: column that marks the labeled positives."
-)
-@click.option(
-    "--prior", metavar="NUMBER", help="With --data: the share of positives, or 'estimate'."
-)
-@click.option("--algorithm", multiple=True, help="Algorithm; may be repeated.  [default: all]")
-@click.option(
+@opt.column("--label", "With --data: column that marks the labeled positives.")
+@opt.option("--prior", "With --data: the share of positives, or 'estimate'.", metavar="NUMBER")
+@opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
+@opt.option(
     "--setting",
+    "Sampling setting; may be repeated.",
     multiple=True,
     type=click.Choice(["one-sample", "two-sample"]),
     required=True,
-    help="Sampling setting; may be repeated.",
 )
-@click.option("--case", multiple=True, default=[1], help="Class prior case of the benchmark.")
-@click.option("--rate", multiple=True, default=[0.3], help="Share of positives that are labeled.")
-@click.option(
+@opt.option("--case", "Class prior case of the benchmark.", multiple=True, default=[1])
+@opt.option("--rate", "Share of positives that are labeled.", multiple=True, default=[0.3])
+@opt.option(
     "--variant",
+    "Original methods, or the benchmark's versions where they exist.",
     multiple=True,
     type=click.Choice(["ref", "bench"]),
     default=["ref"],
-    help="Original methods, or the benchmark's versions where they exist.",
 )
-@click.option(
-    "--correction", multiple=True, help="One-sample correction.  [default: that of the method]"
-)
-@click.option(
+@opt.option("--correction", "One-sample correction.  [default: that of the method]", multiple=True)
+@opt.flag(
     "--versions",
-    is_flag=True,
-    help="Run all rows of the benchmark's tables: its versions with and without "
+    "Run all rows of the benchmark's tables: its versions with and without "
     "correction, and the original methods. Replaces --variant and --correction.",
 )
-@click.option(
-    "--given-prior", multiple=True, type=float, help="Prior to give to the methods, correct or not."
+@opt.number("--given-prior", "Prior to give to the methods, correct or not.", multiple=True)
+@opt.option("--configurations", "Hyperparameters.", default=1)
+@opt.option("--splits", "Number of random splits.", default=3)
+@opt.option("--steps", "Training steps per run.", default=20_000)
+@opt.option("--every", "Steps between checkpoints.", default=100)
+@opt.option(
+    "--augmented/--plain", "Whether to augment training images as the benchmark does.", default=True
 )
-@click.option("--configurations", default=1, help="Hyperparameters.")
-@click.option("--splits", default=3, help="Number of random splits.")
-@click.option("--steps", default=20_000, help="Training steps per run.")
-@click.option("--every", default=100, help="Steps between checkpoints.")
-@click.option(
-    "--augmented/--plain",
-    default=True,
-    help="Whether to augment training images as the benchmark does.",
-)
-@click.option("--out", "folder", type=click.Path(file_okay=False), default="bench", help="Records.")
-@click.option("--jobs", default=1, help="Processes.")
-@click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port.")
-@click.option("--device", help="Torch device, such as cuda.")
-@click.option(
+@opt.option("--out", "folder", "Records.", type=click.Path(file_okay=False), default="bench")
+@opt.option("--jobs", "Processes.", default=1)
+@opt.option("--scheduler", "Address of a Dask scheduler, tcp://host:port.")
+@opt.option("--device", "Torch device, such as cuda.")
+@opt.option(
     "--precision",
+    "Numeric precision of training; half precision needs a GPU.",
     type=click.Choice(["float32", "bfloat16", "float16"]),
     default="float32",
-    help="Numeric precision of training; half precision needs a GPU.",
 )
-@click.option(
+@opt.option(
     "--population",
-    type=int,
-    help="Train up to this many runs at once as stacked networks; --jobs processes then "
+    "Train up to this many runs at once as stacked networks; --jobs processes then "
     "compute metrics.",
+    type=int,
 )
-@click.option("--retry-failed", is_flag=True, help="Repeat failed runs.")
-@click.option(
-    "--minutes", type=float, help="Stop after starting this many runs.  [default: run all]"
-)
+@opt.flag("--retry-failed", "Repeat failed runs.")
+@opt.number("--minutes", "Stop after starting this many runs.  [default: run all]")
 def run(folder: str, **question: Any) -> None:
     """Do all runs of a grid that have no record yet, or compare methods on your own table."""
     from noneg.lab.bench.engine import run_all
@@ -234,16 +220,16 @@ def _progress() -> Callable[[int, int, int], None]:
 
 @bench.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
 @click.argument("folder", type=click.Path(exists=True))
-@click.option("--like", help="A table of the benchmark paper, paper-1 to paper-18.")
-@click.option("--metric", multiple=True, help="Test metric.  [default: accuracy, auc and f1]")
-@click.option("--by", multiple=True, help="Selection criterion.  [default: the paper's three]")
-@click.option(
-    "--form", type=click.Choice(["markdown", "latex", "csv"]), default="markdown", help="Output."
+@opt.option("--like", "A table of the benchmark paper, paper-1 to paper-18.")
+@opt.option("--metric", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
+@opt.option("--by", "Selection criterion.  [default: the paper's three]", multiple=True)
+@opt.option(
+    "--form", "Output.", type=click.Choice(["markdown", "latex", "csv"]), default="markdown"
 )
-@click.option(
+@opt.option(
     "--plot",
+    "Write a critical-difference diagram for the first metric and criterion to this file.",
     type=click.Path(dir_okay=False),
-    help="Write a critical-difference diagram for the first metric and criterion to this file.",
 )
 @force
 def table(
@@ -303,7 +289,7 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 @bench.command("compare", epilog="\b\nnoneg bench compare bench")
 @click.argument("folder", type=click.Path(exists=True))
-@click.option("--metric", multiple=True, default=["accuracy"], help="Metric.")
+@opt.option("--metric", "Metric.", multiple=True, default=["accuracy"])
 def compare(folder: str, metric: tuple[str, ...]) -> None:
     """Print our results next to those of the benchmark paper, in percent."""
     from noneg.lab.bench import against_paper, load_records, summarize

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import STANDARD_INPUT, Question, as_json, by_groups, reading
-from noneg.cli.output import check_outputs, check_page, console, force, print_json, say, show
+from noneg.cli import options as opt
+from noneg.cli.output import check_outputs, check_page, console, force, say
+from noneg.cli.question import STANDARD_INPUT, Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,48 +28,36 @@ if TYPE_CHECKING:
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
-@reading(
-    score=click.option(
+@opt.reading(
+    score=opt.column(
         "--score",
+        "Column of scores in [0, 1]; repeat it for several models.",
         required=True,
         multiple=True,
-        metavar="COLUMN",
-        help="Column of scores in [0, 1]; repeat it for several models.",
     )
 )
-@click.option("--names", metavar="A,B,...", help="Model names, separated by commas.")
-@click.option(
+@opt.option("--names", "Model names, separated by commas.", metavar="A,B,...")
+@opt.option(
     "--criteria",
-    metavar="A,B,...",
-    help="Metrics to compare, separated by commas, such as precision,f_beta,mcc. "
+    "Metrics to compare, separated by commas, such as precision,f_beta,mcc. "
     "[default: proxy_accuracy,proxy_auc,log_loss,brier,debiased_ece]",
+    metavar="A,B,...",
 )
-@click.option(
-    "--reference", default="best", metavar="NAME", help="Reference model for differences."
-)
-@click.option("--threshold", default=0.5, help="Decision threshold, for metrics that need one.")
-@click.option(
+@opt.option("--reference", "Reference model for differences.", default="best", metavar="NAME")
+@opt.option("--threshold", "Decision threshold, for metrics that need one.", default=0.5)
+@opt.number(
     "--priors",
-    type=float,
+    "Range of priors to search for changes in the ranking. "
+    "[default: --prior-interval, else half to twice the odds]",
     nargs=2,
     metavar="LOW HIGH",
-    help="Range of priors to search for changes in the ranking. "
-    "[default: --prior-interval, else half to twice the odds]",
 )
-@click.option(
-    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
-)
+@opt.file("-o", "--out", "Also write a page with charts to this .html file.")
 @force
-@by_groups
-@as_json
+@opt.by_groups
+@opt.as_json
 def compare(
-    files: tuple[str, ...],
-    names: str | None,
-    out: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], names: str | None, out: str | None, *, force: bool, **asked: Any
 ) -> None:
     """Find the best of several models, one per FILE or per --score column.
 
@@ -84,16 +73,15 @@ def compare(
     comparison, notes = _compare(question, _name(question, names), asked)
     if out is not None:
         _write_page(comparison, question, notes, out)
-    if as_json:
-        source = question.source.to_dict()
-        print_json("noneg.comparison/1", source=source, **comparison.to_dict())
-        return
-    terminal = console()
-    say(terminal, question.source.words, style="bold")
-    show(terminal, comparison_summary(comparison, notes))
-    if out is not None:
-        terminal.print()
-        say(terminal, f"Wrote {out}")
+    question.answer(
+        "noneg.comparison/1",
+        comparison.to_dict(),
+        lambda: comparison_summary(comparison, notes),
+        question.source.words,
+    )
+    if out is not None and not question.as_json:
+        console().print()
+        say(console(), f"Wrote {out}")
 
 
 def _write_page(
@@ -211,19 +199,16 @@ def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
 def _estimate(
     question: Question, tables: dict[str, Columns]
 ) -> tuple[Estimate | None, tuple[str, ...]]:
-    """Estimate the prior, if requested, from the scores that best separate positives from the rest.
-
-    Every model gives an upper bound on the same prior; the model that separates best gives the
-    tightest bound.
-    """
+    """Estimate the prior, if requested, from the scores that best separate positives."""
     method = question.prior_method
     if method is None:
         return None, ()
-    from noneg.prior import ScoreLaws, estimate_prior
+    from noneg.comparison import best_separated
+    from noneg.prior import estimate_prior
 
     kind = question.columns["weight_kind"]
     scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
-    best = max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
+    best = best_separated(scores)
     found = estimate_prior(scores[best], method=method, level=question.level)
     used = found.apply(scores[best])
     low, high = used.prior_set

@@ -12,25 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli import options as opt
 from noneg.cli.gates import Gates, gated
-from noneg.cli.options import (
-    STANDARD_INPUT,
-    Question,
-    as_json,
-    by_groups,
-    reading,
-    tell_prior,
-)
-from noneg.cli.output import (
-    busy,
-    check_outputs,
-    check_page,
-    console,
-    force,
-    print_json,
-    say,
-    show,
-)
+from noneg.cli.output import busy, check_outputs, check_page, console, force, say, show
+from noneg.cli.question import STANDARD_INPUT, Question, tell_prior
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,11 +30,11 @@ if TYPE_CHECKING:
     epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12",
 )
-@reading()
-@by_groups
+@opt.reading()
+@opt.by_groups
 @gated()
-@as_json
-def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
+@opt.as_json
+def evaluate(files: tuple[str, ...], **asked: Any) -> None:
     """Measure the calibration of the scores in FILE.
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
@@ -59,13 +44,8 @@ def evaluate(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
 
     gates, question = Gates(asked), Question(files, asked)
     evaluation = _measure(question, gates)
-    if as_json:
-        told = {"source": question.source.to_dict(), **gates.to_dict()}
-        print_json("noneg.evaluation/1", **told, **evaluation.to_dict())
-    else:
-        out = console()
-        say(out, question.source.words, style="bold")
-        show(out, summary(evaluation))
+    content, title = gates.to_dict() | evaluation.to_dict(), question.source.words
+    question.answer("noneg.evaluation/1", content, lambda: summary(evaluation), title)
     gates.close()
 
 
@@ -87,34 +67,29 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     epilog="\b\nnoneg report scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 -o report.html",
 )
-@reading()
-@by_groups
-@click.option(
+@opt.reading()
+@opt.by_groups
+@opt.file(
     "-o",
     "--out",
+    "Output file: .html, .md, .txt or .json; a dash prints to standard output.",
     default="report.html",
-    metavar="FILE",
-    help="Output file: .html, .md, .txt or .json; a dash prints to standard output.",
 )
-@click.option(
+@opt.option(
     "--format",
     "form",
+    "Output format, if the file name does not imply it.",
     type=click.Choice(["html", "markdown", "text", "json"]),
-    help="Output format, if the file name does not imply it.",
 )
-@click.option("--title", help="Title of the page. [default: the model or the files]")
-@click.option("--model", metavar="NAME", help="Model name to show on the page.")
-@click.option(
+@opt.option("--title", "Title of the page. [default: the model or the files]")
+@opt.option("--model", "Model name to show on the page.", metavar="NAME")
+@opt.column(
     "--id",
     "name",
-    metavar="COLUMN",
-    help="Column that identifies a row; the page then lists the ten rows that most need a "
-    "closer look.",
+    "Column that identifies a row; the page then lists the ten rows that most need a closer look.",
 )
-@click.option(
-    "--recalibrate/--no-recalibrate",
-    default=True,
-    help="Whether to show the effect of recalibration.",
+@opt.option(
+    "--recalibrate/--no-recalibrate", "Whether to show the effect of recalibration.", default=True
 )
 @gated()
 @force
@@ -211,13 +186,9 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
 
 
 @click.command("demo", short_help="Show an example report on bundled data.")
-@click.option(
-    "-o", "--out", default="report.html", metavar="FILE", help="Output file for the report."
-)
-@click.option(
-    "--data",
-    metavar="FOLDER",
-    help="Write the example rows to this folder as CSV, instead of a report.",
+@opt.file("-o", "--out", "Output file for the report.", default="report.html")
+@opt.option(
+    "--data", "Write the example rows to this folder as CSV, instead of a report.", metavar="FOLDER"
 )
 @force
 def demo(out: str, data: str | None, *, force: bool) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import file_names
+from noneg.cli import options as opt
 from noneg.cli.output import console, say
 
 if TYPE_CHECKING:
@@ -21,40 +20,37 @@ if TYPE_CHECKING:
 NOT_GOOD_ENOUGH = 3
 
 _LIMITS = (
-    click.option(
+    opt.option(
         "--fail-above",
-        multiple=True,
-        metavar="METRIC=LIMIT",
-        help="Exit with code 3 if the entire interval of a metric lies above a limit, such as "
+        "Exit with code 3 if the entire interval of a metric lies above a limit, such as "
         "debiased_ece=0.05.",
-    ),
-    click.option(
-        "--fail-below",
         multiple=True,
         metavar="METRIC=LIMIT",
-        help="Exit with code 3 if the entire interval lies below a limit, such as "
+    ),
+    opt.option(
+        "--fail-below",
+        "Exit with code 3 if the entire interval lies below a limit, such as "
         "precision=0.8, or precision@0.3=0.8 at threshold 0.3. A limit inside the "
         "interval is reported as 'cannot tell'.",
+        multiple=True,
+        metavar="METRIC=LIMIT",
     ),
-    click.option(
+    opt.flag(
         "--strict",
-        is_flag=True,
-        help="Exit with code 3 unless the entire interval lies on the right side of each limit.",
+        "Exit with code 3 unless the entire interval lies on the right side of each limit.",
     ),
 )
-_BASELINE = click.option(
+_BASELINE = opt.file(
     "--baseline",
-    metavar="FILE",
-    shell_complete=file_names,
-    help="Output of an earlier noneg evaluate --json: exit with code 3 if a metric is "
+    "Output of an earlier noneg evaluate --json: exit with code 3 if a metric is "
     "significantly worse.",
+    shell_complete=opt.file_names,
 )
 
 
 def gated(*, baseline: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the gate options, which are passed to `Gates`."""
-    options = (*_LIMITS, *((_BASELINE,) if baseline else ()))
-    return lambda command: reduce(lambda made, option: option(made), reversed(options), command)
+    return opt.all_of(*_LIMITS, *((_BASELINE,) if baseline else ()))
 
 
 class Gates:

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli import options as opt
 from noneg.cli.gates import Gates, gated
-from noneg.cli.options import Question, as_json, file_names, reading
-from noneg.cli.output import (
-    busy,
-    check_outputs,
-    check_page,
-    console,
-    force,
-    print_json,
-    say,
-    show,
-)
+from noneg.cli.output import busy, check_outputs, check_page, console, force, say
+from noneg.cli.question import Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,56 +39,33 @@ MONDAY = 3
     epilog="\b\nnoneg monitor day1.parquet day2.parquet day3.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12 -o monitor.html",
 )
-@reading()
-@click.option(
+@opt.reading()
+@opt.file(
     "--reference",
-    metavar="FILE",
-    shell_complete=file_names,
-    help="Reference period; --prior applies to it.  [default: the first period]",
+    "Reference period; --prior applies to it.  [default: the first period]",
+    shell_complete=opt.file_names,
 )
-@click.option(
-    "--time", metavar="COLUMN", help="Column of dates, which splits the table FILE into periods."
-)
-@click.option(
+@opt.column("--time", "Column of dates, which splits the table FILE into periods.")
+@opt.option(
     "--every",
+    "Period length for --time.",
     type=click.Choice(["day", "week", "month"]),
     default="week",
-    show_default=True,
-    help="Period length for --time.",
 )
-@click.option(
+@opt.option(
     "--metrics",
+    "Metrics to track in addition to the prior, separated by commas.",
     default="debiased_ece,auroc,precision",
-    show_default=True,
     metavar="A,B,...",
-    help="Metrics to track in addition to the prior, separated by commas.",
 )
-@click.option(
-    "--threshold",
-    type=float,
-    default=0.5,
-    show_default=True,
-    help="Decision threshold, for metrics that need one.",
-)
+@opt.option("--threshold", "Decision threshold, for metrics that need one.", default=0.5)
 @gated(baseline=False)
-@click.option(
-    "-o", "--out", metavar="FILE", help="Also write a page with charts to this .html file."
-)
-@click.option(
-    "--save",
-    metavar="FILE",
-    help="Output file for a calibrator for noneg apply, if only the prior changed.",
-)
+@opt.file("-o", "--out", "Also write a page with charts to this .html file.")
+@opt.file("--save", "Output file for a calibrator for noneg apply, if only the prior changed.")
 @force
-@as_json
+@opt.as_json
 def monitor(
-    files: tuple[str, ...],
-    out: str | None,
-    save: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], out: str | None, save: str | None, *, force: bool, **asked: Any
 ) -> None:
     """Detect changes since the first FILE: in the prior, the shape, the labeling or the scores.
 
@@ -119,15 +87,14 @@ def monitor(
     found = _measure(question, options, metrics=metrics, threshold=threshold)
     gates.outcomes = [gate.judge(found.looks[-1].metrics.get(gate.metric)) for gate in gates.gates]
     written = _write(found, question, out, save)
-    if as_json:
-        told = {"source": question.source.to_dict(), **gates.to_dict()}
-        print_json("noneg.monitoring/1", **told, **found.to_dict())
-    else:
-        terminal = console()
-        say(terminal, question.source.words, style="bold")
-        show(terminal, monitoring_document(found, About(), question.notes, brief=True))
-        for text in written:
-            say(terminal, text)
+    question.answer(
+        "noneg.monitoring/1",
+        gates.to_dict() | found.to_dict(),
+        lambda: monitoring_document(found, About(), question.notes, brief=True),
+        question.source.words,
+    )
+    for text in () if question.as_json else written:
+        say(console(), text)
     gates.close(failed=bool(found.moved))
 
 
@@ -197,21 +164,18 @@ def _cut(question: Question, time: str, every: str, settle: bool) -> Iterator[Pe
     """Yield the periods of one table in chronological order."""
     from noneg.knowledge import Knowledge
     from noneg.tables.batches import Wanted
-    from noneg.tables.reading import read_rows, to_scores
+    from noneg.tables.reading import read_columns, to_scores
 
     periods = _periods(time, every)
     wanted = Wanted(**question.columns, groups=periods)
     with question.opened() as (table, advance):
-        rows = read_rows(table, wanted, exact=True, progress=advance)
+        rows = read_columns(table, wanted, progress=advance)
     nothing = Knowledge.given(None, None, selection=question.selection)
     for number, ((name,), code) in enumerate(sorted(periods.found.items())):
-        here = rows.codes == code  # type: ignore[union-attr]
-        parts = {"score": rows.score[here], "flags": rows.flags[here], "codes": None}  # type: ignore[union-attr]
-        for part in ("weight", "negative"):
-            column = getattr(rows, part)
-            parts[part] = None if column is None else column[here]
+        assert rows.codes is not None  # noqa: S101 - groups were wanted
+        here = rows.part(rows.codes == code)
         try:
-            scores = to_scores(replace(rows, **parts), wanted, question.setting, nothing)  # type: ignore[type-var]
+            scores = to_scores(here, wanted, question.setting, nothing)
         except ValueError as error:
             raise InputError("time", f"produces an invalid period {name}: {error}") from None
         yield name, _with_prior(question, scores) if settle and number == 0 else scores

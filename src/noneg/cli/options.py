@@ -1,36 +1,17 @@
-"""The options common to all commands, and the question they define: rows to read and a prior."""
+"""The options common to all commands; `noneg.cli.question` reads the rows that they describe."""
 
 from __future__ import annotations
 
-import shlex
-import sys
-from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from noneg.cli.output import busy, console, progress, say
-from noneg.errors import InputError
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from noneg.audit import Audit
-    from noneg.evaluation import Evaluation
-    from noneg.prior import PriorEstimate
-    from noneg.report import About
-    from noneg.scores import PUScores
-    from noneg.sketch import Sketch
-    from noneg.sketch.grouped import GroupSums
-    from noneg.tables.batches import Columns
-    from noneg.tables.groups import Grouping
+    from collections.abc import Callable, Iterable, Mapping
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-STANDARD_INPUT = "-"
 
 
 def file_names(
@@ -40,6 +21,17 @@ def file_names(
 ) -> list[CompletionItem]:
     """Let the shell complete file names."""
     return [CompletionItem(incomplete, type="file")]
+
+
+def option(*words: str, **settings: Any) -> Decorator:
+    """Return an option of a command; the last word is its help."""
+    return click.option(*words[:-1], help=words[-1], **settings)
+
+
+column = partial(option, metavar="COLUMN")
+file = partial(option, metavar="FILE")
+number = partial(option, type=float)
+flag = partial(option, is_flag=True)
 
 
 class ListingOption(click.Option):
@@ -120,18 +112,17 @@ class PriorChoice(click.ParamType[Any]):
             self.fail(f"{told} {advice}", param, ctx)
 
 
-setting = click.option(
-    "--setting", type=SettingChoice(), required=True, help="How the rows were sampled."
+FILES = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
 )
-by_groups = click.option(
+two_labels = column("--label", "Column with two values, one of them positive.", required=True)
+setting = option("--setting", "How the rows were sampled.", type=SettingChoice(), required=True)
+by_groups = column(
     "--by",
+    "Column of groups to evaluate separately; may be repeated for combinations.",
     multiple=True,
-    metavar="COLUMN",
-    help="Column of groups to evaluate separately; may be repeated for combinations.",
 )
-as_json = click.option(
-    "--json", "as_json", is_flag=True, help="Print a JSON object instead of text."
-)
+as_json = flag("--json", "as_json", "Print a JSON object instead of text.")
 
 
 def dashed(name: str) -> str:
@@ -147,7 +138,7 @@ def all_of(*options: Decorator) -> Decorator:
 def alike(helps: Mapping[str, str], **settings: Any) -> Decorator:
     """Add options that differ only in their names and helps, in this order."""
     named = {f"--{dashed(name)}": text for name, text in helps.items()}
-    return all_of(*(click.option(name, help=text, **settings) for name, text in named.items()))
+    return all_of(*(option(name, text, **settings) for name, text in named.items()))
 
 
 def one_goal(goals: Iterable[str], given: Iterable[str]) -> str:
@@ -166,97 +157,91 @@ def _needed(context: click.Context, parameter: click.Parameter, value: str | Non
     return value
 
 
-one_score = click.option(
-    "--score", callback=_needed, metavar="COLUMN", help="Column of scores in [0, 1].  [required]"
-)
-_LABEL = click.option(
+one_score = column("--score", "Column of scores in [0, 1].  [required]", callback=_needed)
+_LABEL = column(
     "--label",
+    "Column with two values, one of them positive, or three (see --unlabeled-label).  [required]",
     callback=_needed,
-    metavar="COLUMN",
-    help="Column with two values, one of them positive, or three (see --unlabeled-label).  "
-    "[required]",
 )
 _PRIOR = (
-    click.option(
+    option(
         "--prior",
-        type=PriorChoice(),
-        help="Share of positives in the population, in (0, 1); 'estimate' to estimate it "
+        "Share of positives in the population, in (0, 1); 'estimate' to estimate it "
         "from the scores; or 'unknown'.",
+        type=PriorChoice(),
     ),
-    click.option(
+    number(
         "--prior-interval",
-        type=float,
+        "Range that contains the prior; --prior is then optional.",
         nargs=2,
         metavar="LOW HIGH",
-        help="Range that contains the prior; --prior is then optional.",
     ),
-    click.option(
+    option(
         "--selection",
+        "Largest factor by which the score distribution of hidden positives may "
+        "differ from that of labeled ones; 1 if positives were labeled at random.",
         default=1.0,
         metavar="FACTOR",
-        help="Largest factor by which the score distribution of hidden positives may "
-        "differ from that of labeled ones; 1 if positives were labeled at random.",
     ),
-    click.option(
+    file(
         "--audit",
-        metavar="FILE",
-        help="File written by noneg audit read -o, with the prior, its interval and the "
+        "File written by noneg audit read -o, with the prior, its interval and the "
         "selection factor.",
     ),
 )
 LABELS = (
-    click.option("--positive-label", metavar="VALUE", help="Label that means positive."),
-    click.option(
+    option("--positive-label", "Label that means positive.", metavar="VALUE"),
+    option(
         "--unlabeled-label",
+        "Label of rows that were not reviewed, if a third label means negative.",
         metavar="VALUE",
-        help="Label of rows that were not reviewed, if a third label means negative.",
     ),
-    click.option(
+    flag(
         "--unlabeled-is-empty",
-        is_flag=True,
-        help="Rows that were not reviewed have no label, and a second label means negative.",
+        "Rows that were not reviewed have no label, and a second label means negative.",
+    ),
+)
+WEIGHTS = (
+    column("--weight", "Column of row weights."),
+    option(
+        "--weight-kind",
+        "Whether a weight counts identical rows or corrects for unequal sampling.",
+        type=click.Choice(["frequency", "importance"]),
+        default="frequency",
     ),
 )
 _ROWS = (
     *LABELS,
-    click.option("--weight", metavar="COLUMN", help="Column of row weights."),
-    click.option(
-        "--weight-kind",
-        type=click.Choice(["frequency", "importance"]),
-        default="frequency",
-        help="Whether a weight counts identical rows or corrects for unequal sampling.",
-    ),
-    click.option(
+    *WEIGHTS,
+    option(
         "--exact/--sketch",
-        default=None,
-        help="Whether to keep every row in memory or to count rows in fine buckets.  "
+        "Whether to keep every row in memory or to count rows in fine buckets.  "
         "[default: buckets above two million rows]",
+        default=None,
     ),
-    click.option(
+    option(
         "--engine",
+        "Where to read the rows: on this machine or on a Spark cluster.",
         type=click.Choice(["local", "spark"]),
         default="local",
-        help="Where to read the rows: on this machine or on a Spark cluster.",
     ),
-    click.option(
-        "--master", metavar="URL", help="Address of the Spark cluster, such as spark://host:7077."
-    ),
-    click.option("--table", metavar="NAME", help="Table in the Spark catalog, instead of FILE."),
-    click.option(
+    option("--master", "Address of the Spark cluster, such as spark://host:7077.", metavar="URL"),
+    option("--table", "Table in the Spark catalog, instead of FILE.", metavar="NAME"),
+    option(
         "--from-sketch",
         "summed",
+        "FILE is a sketch; it needs neither --score nor --label.",
         flag_value="sketch",
         is_eager=True,
-        help="FILE is a sketch; it needs neither --score nor --label.",
     ),
-    click.option(
+    option(
         "--from-sql",
         "summed",
+        "FILE is the result of the query printed by noneg sketch --sql.",
         flag_value="sql",
         is_eager=True,
-        help="FILE is the result of the query printed by noneg sketch --sql.",
     ),
-    click.option("--level", default=0.95, help="Confidence level."),
+    option("--level", "Confidence level.", default=0.95),
 )
 
 
@@ -269,325 +254,3 @@ def reading(
     """
     files = click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names)
     return all_of(files, score, _LABEL, setting, *(_PRIOR if prior else ()), *_ROWS)
-
-
-@dataclass(frozen=True)
-class Source:
-    """The input of a command, as text and for JSON.
-
-    Examples
-    --------
-    >>> source = Source(("-",), {"score": "p", "label": "y", "weight": None})
-    >>> source.name, source.words
-    ('standard input', "standard input: score 'p', label 'y'")
-    >>> Source((), {"score": "p"}, table="loans").name
-    'loans'
-    """
-
-    files: tuple[str, ...]
-    columns: Mapping[str, object]
-    table: str | None = None
-
-    @property
-    def name(self) -> str:
-        """Name of the files or the table."""
-        files = ["standard input" if file == STANDARD_INPUT else file for file in self.files]
-        return ", ".join([*files, *filter(None, [self.table])])
-
-    @property
-    def words(self) -> str:
-        """Name and columns of the input as text."""
-        named = [f"{key.replace('_', ' ')} {_shown(x, repr)}" for key, x in self._given()]
-        return f"{self.name}: {', '.join(named)}"
-
-    def _given(self) -> list[tuple[str, object]]:
-        return [(key, value) for key, value in self.columns.items() if value]
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain text and lists, ready for JSON."""
-        table = {} if self.table is None else {"table": self.table}
-        return {"files": list(self.files), **self.columns, **table}
-
-    def about(self, title: str) -> About:
-        """Return the origin to be shown on a page."""
-        from noneg.report.document import About, digest_files, last_changed
-
-        where = {"files" if self.table is None else "table": self.name}
-        columns = {key.replace("_", " "): _shown(value, str) for key, value in self._given()}
-        return About(
-            title=title,
-            source=where | columns,
-            command=shlex.join(["noneg", *sys.argv[1:]]),
-            digests=digest_files(self.files),
-            date=last_changed(self.files),
-        )
-
-
-def _shown(value: object, how: Callable[[object], str]) -> str:
-    return ", ".join(map(how, value)) if isinstance(value, tuple) else how(value)
-
-
-COLUMNS = (
-    *("score", "label", "positive_label", "unlabeled_label", "unlabeled_is_empty"),
-    *("weight", "weight_kind"),
-)
-
-
-class Question:
-    """The rows a command should process, given by the values of the options of `reading`."""
-
-    def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
-        from noneg.checks import check_level, check_selection
-
-        self.files = tuple(files)
-        names = ("engine", "master", "table", "exact", "level")
-        self.engine, self.master, self.table, self.exact, self.level = map(asked.pop, names)
-        self.summed = asked.pop("summed")
-        self.setting = asked.pop("setting")
-        self.prior = asked.pop("prior", None)
-        self.prior_interval = asked.pop("prior_interval", None)
-        self.selection = check_selection(asked.pop("selection", 1.0))
-        self.columns = {name: asked.pop(name) for name in COLUMNS}
-        self.by = asked.pop("by", ())
-        self.grouping: Grouping | None = None
-        self.groups: GroupSums | None = None
-        self.rows: Columns | Sketch | None = None
-        self.notes: tuple[str, ...] = ()
-        check_level(self.level)
-        self._check_engine()
-        self.audit = self._load(asked.pop("audit", None))
-
-    @property
-    def source(self) -> Source:
-        """Description of the input."""
-        groups = {"by": self.by} if self.by else {}
-        if self.summed:
-            return Source(self.files, {"summed": self.summed} | groups)
-        unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
-        named = {name: x for name, x in self.columns.items() if name not in unsaid}
-        return Source(self.files, named | groups, self.table)
-
-    @property
-    def reading(self) -> str:
-        """The files and columns as options for another command."""
-        named = {name: self.columns[name] for name in COLUMNS[:4] if self.columns[name] is not None}
-        options = [text for name, x in named.items() for text in (f"--{dashed(name)}", str(x))]
-        flags = ["--unlabeled-is-empty"] if self.columns["unlabeled_is_empty"] else []
-        cluster = {"engine": self.engine, "master": self.master, "table": self.table}
-        given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
-        remote = [text for name, x in given.items() for text in (f"--{name}", str(x))]
-        return shlex.join([*self.files, *options, *flags, "--setting", self.setting, *remote])
-
-    @property
-    def has_scores(self) -> bool:
-        """Whether there are scores, either per row or summed."""
-        return bool(self.columns["score"] or self.summed)
-
-    @property
-    def is_labeled(self) -> bool:
-        """Whether every row has its label, which determines the prior."""
-        from noneg.checks import is_labeled
-
-        return is_labeled(self.setting)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether a cluster reads the rows."""
-        return bool(self.engine != "local")
-
-    def _check_engine(self) -> None:
-        if not self.files and self.table is None:
-            raise click.UsageError("Missing argument 'FILE...'.")
-        if self.is_remote and not self.master:
-            rule = "must give the address of the cluster with --engine spark, such as"
-            raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
-        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
-        if self.summed and (self.is_remote or self.exact or any(columns)):
-            rule = (
-                "must not be combined with columns, --exact or --engine: its rows are already "
-                "summed"
-            )
-            raise InputError(f"from_{self.summed}", rule)
-        if self.by and self.summed == "sketch":
-            rule = "must not be given with --from-sketch, which has no groups"
-            raise InputError("by", rule, remedy="Pass the rows, or --from-sql with a query --by.")
-        for name, value in (("master", self.master), ("table", self.table)):
-            if not self.is_remote and value is not None:
-                raise InputError(name, "requires --engine spark", value=value)
-
-    def _load(self, path: str | None) -> Audit | None:
-        """Load knowledge about the population from an audit, if one is given."""
-        if path is None:
-            return None
-        from noneg.audit import Audit
-
-        for name in ("prior", "prior_interval"):
-            if getattr(self, name) is not None:
-                raise InputError(
-                    "audit", "must not be given with --prior: it already contains a prior"
-                )
-        audit = Audit.load(path)
-        if audit.setting != self.setting:
-            rule = f"must use the same setting, but {path!r} is from {audit.setting} rows"
-            raise InputError("audit", rule)
-        self.prior, self.prior_interval = audit.middle, audit.prior_set
-        if self.selection == 1.0:
-            self.selection = audit.factor
-        self.notes = (audit.told(self.selection),)
-        return audit
-
-    @contextmanager
-    def opened(self) -> Iterator[tuple[Any, Callable[[int, int | None], None] | None]]:
-        """Yield the input for `noneg.tables`, files or a cluster's frame, and a progress bar."""
-        if not self.is_remote:
-            with progress(f"Reading {self.source.name}") as advance:
-                yield list(self.files), advance
-            return
-        from noneg.tables.engines import spark_table
-
-        cluster = spark_table(self.master, self.files, self.table)
-        with busy(f"Reading on {self.master}"), cluster as frame:
-            yield frame, None
-
-    def read(self, prior: float | None) -> PUScores:
-        """Return the scores with a given prior, and record notes on known negatives."""
-        from noneg.knowledge import Knowledge
-        from noneg.tables.batches import Wanted
-        from noneg.tables.groups import Grouping
-        from noneg.tables.reading import read_rows, to_scores
-
-        known = {"prior": prior, "prior_interval": self.prior_interval, "selection": self.selection}
-        if self.summed:
-            return self._sketch().scores(setting=self.setting, **known)
-        grouping = self.grouping = Grouping(self.by) if self.by else None
-        wanted, facts = Wanted(**self.columns, groups=grouping), Knowledge.given(**known)
-        facts.check_setting(self.setting)
-        with self.opened() as (table, advance):
-            rows = read_rows(table, wanted, exact=self.exact, progress=advance)
-        scores = to_scores(rows, wanted, self.setting, facts)
-        if grouping is not None:
-            self.rows, self.groups = rows, grouping.sums(rows, wanted.weight_kind)
-        self.note_negatives(rows, scores.prior)
-        return scores
-
-    def _sketch(self) -> Sketch:
-        """Return the sum of the given sketches."""
-        from noneg.sketch import Sketch
-        from noneg.tables.warehouse import read_by_group, read_sums
-
-        if self.by:
-            sketch, self.groups = read_by_group(list(self.files), self.by)
-            return sketch
-        if self.summed == "sql":
-            return read_sums(list(self.files))
-        first, *others = map(Sketch.load, self.files)
-        return sum(others, start=first)
-
-    def keep_rows(self) -> None:
-        """Ask for all rows in memory, as commands that separate groups do."""
-        if self.exact is False or self.summed:
-            raise click.UsageError(
-                "Give --by without --sketch or --from-sql: groups are separated row by row."
-            )
-        self.exact = True
-
-    @property
-    def kept_rows(self) -> Columns:
-        """All rows read together with their groups, in memory."""
-        from noneg.tables.batches import Columns
-
-        assert isinstance(self.rows, Columns)  # noqa: S101 - commands ask for all rows first
-        return self.rows
-
-    def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
-        """Record the bounds that follow from known negatives, and their limitations."""
-        from noneg.sketch import Sketch
-
-        if isinstance(rows, Sketch) or rows.negative is None or not rows.negative.any():
-            return
-        from noneg.audit import known_negatives
-
-        rest = ~rows.flags & ~rows.negative
-        groups = (rows.score[group] for group in (rows.flags, rows.negative, rest))
-        found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
-        self.notes = (*self.notes, *found.notes)
-
-    def read_unsettled(self) -> PUScores:
-        """Return the scores without a prior."""
-        return self.read(None)
-
-    def scores(self) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
-        method = self.prior_method
-        if method is None:
-            self.check_known()
-            return self.read(self.prior), None
-        from noneg.prior import estimate_prior
-
-        scores = self.read_unsettled()
-        found = estimate_prior(scores, method=method, level=self.level)
-        return found.apply(scores), found
-
-    def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the same as `scores`, for a command that can work without a prior."""
-        if not isinstance(self.prior, UnknownPrior):
-            self.check_known(needed=False)
-            return self.scores()
-        self._check_alone("unknown")
-        return self.read_unsettled(), None
-
-    def check_known(self, *, needed: bool = True) -> None:
-        """Raise if the prior is missing but needed."""
-        from noneg.checks import missing_prior
-
-        if isinstance(self.prior, UnknownPrior):
-            rule = "must be known here: give a number, or 'estimate' to estimate it from these rows"
-            raise InputError("prior", rule, value="unknown")
-        if self.prior is None and self.prior_interval is None and not self.is_labeled:
-            raise missing_prior(self.setting, needed=needed)
-
-    def _check_alone(self, word: str) -> None:
-        """Raise if labels or an interval are combined with a prior that is not a number."""
-        from noneg.checks import determined
-
-        if self.is_labeled:
-            raise determined("prior", word)
-        if self.prior_interval:
-            rule = f"must not be given with --prior {word}"
-            raise InputError("prior_interval", rule, remedy="Omit --prior.")
-
-    def tell_notes(self) -> None:
-        """Print notes on the rows if the output cannot include them."""
-        for note in self.notes:
-            say(console(error=True), f"Note: {note}")
-
-    @property
-    def prior_method(self) -> str | None:
-        """The method requested by ``--prior estimate``, or None if a prior is given."""
-        if not isinstance(self.prior, EstimatedPrior):
-            return None
-        self._check_alone("estimate")
-        from noneg.prior import DEFAULT
-
-        return str(self.prior) or DEFAULT
-
-
-def tell_prior(
-    evaluation: Evaluation, found: PriorEstimate | None, question: Question
-) -> Evaluation:
-    """Add to an evaluation how its prior was estimated, along with any warnings."""
-    from dataclasses import replace
-
-    warnings = (*evaluation.warnings, *question.notes)
-    evaluation = replace(evaluation, warnings=warnings, audit=question.audit)
-    if found is None:
-        return evaluation
-    # The ends actually used, which lie inside (0, 1).
-    ends = evaluation.prior
-    prior = replace(found.to_estimate(), low=ends.low, high=ends.high)
-    warnings = (
-        *evaluation.warnings,
-        *found.warnings,
-        f"The estimated prior assumes that {found.assumption}.",
-    )
-    return replace(evaluation, prior=prior, warnings=warnings)

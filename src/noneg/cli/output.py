@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from noneg.cli.options import flag
 from noneg.errors import InputError
-from noneg.report.document import plain, printable
+from noneg.report.document import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,6 +50,8 @@ def print_json(schema: str, **content: object) -> None:
     """Print one JSON object that includes its schema and the program version."""
     import json
     from importlib.metadata import version
+
+    from noneg.results import plain
 
     head = {"schema": schema, "version": version("noneg")}
     click.echo(json.dumps(plain(head | content), indent=2, allow_nan=False))
@@ -112,7 +115,7 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         yield advance
 
 
-force = click.option("--force", is_flag=True, help="Replace existing files, but never an input.")
+force = flag("--force", "Replace existing files, but never an input.")
 
 
 def check_outputs(

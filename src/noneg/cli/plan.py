@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import alike, as_json, dashed, one_goal, setting
+from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
 from noneg.errors import InputError
 
@@ -64,23 +64,21 @@ NEEDED = ("prior", "flagged", "auroc")
     epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
     "noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12",
 )
-@alike(GOALS | DETAILS, type=float)
-@click.option(
-    "--n-positive", type=int, help="Number of positives you have; solve for the unlabeled rows."
-)
-@click.option("--n-unlabeled", type=int, help="Number of unlabeled rows you have.")
-@click.option(
+@opt.alike(GOALS | DETAILS, type=float)
+@opt.option("--n-positive", "Number of positives you have; solve for the unlabeled rows.", type=int)
+@opt.option("--n-unlabeled", "Number of unlabeled rows you have.", type=int)
+@opt.option(
     "--method",
+    "With --eps: normal approximation of the interval, or a guarantee.  [default: normal]",
     type=click.Choice(["normal", "bound"]),
-    help="With --eps: normal approximation of the interval, or a guarantee.  [default: normal]",
 )
-@click.option(
+@opt.option(
     "--binning",
+    "With --eps: equal-mass or equal-width bins, for the bound.  [default: mass]",
     type=click.Choice(["mass", "width"]),
-    help="With --eps: equal-mass or equal-width bins, for the bound.  [default: mass]",
 )
-@alike(FOR_EPS, type=float)
-@as_json
+@opt.alike(FOR_EPS, type=float)
+@opt.as_json
 def plan(*, as_json: bool, **asked: Any) -> None:
     """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
@@ -101,8 +99,8 @@ def plan(*, as_json: bool, **asked: Any) -> None:
 
 def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the single goal and its options."""
-    named = {name: f"--{dashed(name)}" for name in (*given, *NEEDED)}
-    goal = one_goal(GOALS, given)
+    named = {name: f"--{opt.dashed(name)}" for name in (*given, *NEEDED)}
+    goal = opt.one_goal(GOALS, given)
     if extra := [named[name] for name in given if name not in (goal, *TAKES[goal])]:
         raise click.UsageError(f"{', '.join(extra)} cannot be given with {named[goal]}.")
     missing = [name for name in NEEDED if name in TAKES[goal] and name not in given]
@@ -130,20 +128,19 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
     short_help="Simulate scores with a known calibration error.",
     epilog="\b\nnoneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv",
 )
-@click.option("--world", type=click.Choice(WORLDS), help="Name of a simulated population.")
-@click.option("--beta0", type=float, help="Intercept of the score on the logit scale.")
-@click.option("--beta1", type=float, help="Slope of the score on the logit scale.")
-@setting
-@click.option("--n-positive", type=int, help="Number of labeled positives, in the PU settings.")
-@click.option("--n-unlabeled", type=int, help="Number of unlabeled rows, in the PU settings.")
-@click.option("--n", type=int, help="Number of rows, in the labeled setting.")
-@click.option("--prior", default=0.5, help="Share of positives.")
-@click.option("--seed", default=0, help="Random seed.")
-@click.option(
+@opt.option("--world", "Name of a simulated population.", type=click.Choice(WORLDS))
+@opt.number("--beta0", "Intercept of the score on the logit scale.")
+@opt.number("--beta1", "Slope of the score on the logit scale.")
+@opt.setting
+@opt.option("--n-positive", "Number of labeled positives, in the PU settings.", type=int)
+@opt.option("--n-unlabeled", "Number of unlabeled rows, in the PU settings.", type=int)
+@opt.option("--n", "Number of rows, in the labeled setting.", type=int)
+@opt.option("--prior", "Share of positives.", default=0.5)
+@opt.option("--seed", "Random seed.", default=0)
+@opt.file(
     "--out",
+    "Output file: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
     required=True,
-    metavar="FILE",
-    help="Output file: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
 )
 @force
 def simulate(

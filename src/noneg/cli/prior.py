@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    ListingOption,
-    Question,
-    SettingChoice,
-    alike,
-    all_of,
-    as_json,
-    reading,
-)
-from noneg.cli.output import busy, console, print_json, say, show
+from noneg.cli import options as opt
+from noneg.cli.output import busy
+from noneg.cli.question import Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,17 +34,16 @@ def _methods() -> str:
     )
 
 
-_SOURCES = all_of(
+_SOURCES = opt.all_of(
     # Sources for the prior other than a single score.
-    click.option(
+    opt.column(
         "--view",
         "views",
-        multiple=True,
-        metavar="COLUMN",
-        help="Column of scores from a separate group of features; give it twice. The two "
+        "Column of scores from a separate group of features; give it twice. The two "
         "scores must be independent within each class.",
+        multiple=True,
     ),
-    alike(
+    opt.alike(
         {
             "second_label": "Column that is 1 if another process labeled the row, independently of "
             "--label given the score.",
@@ -61,14 +53,11 @@ _SOURCES = all_of(
         },
         metavar="COLUMN",
     ),
-    click.option(
+    opt.file(
         "--earlier",
-        metavar="FILE",
-        help="File with the same columns from an earlier period, whose prior is --earlier-prior.",
+        "File with the same columns from an earlier period, whose prior is --earlier-prior.",
     ),
-    click.option(
-        "--earlier-prior", type=float, metavar="NUMBER", help="Prior in the earlier period."
-    ),
+    opt.number("--earlier-prior", "Prior in the earlier period.", metavar="NUMBER"),
 )
 NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_prior")
 
@@ -80,21 +69,20 @@ NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_pri
     "noneg prior scores.csv --score p --label confirmed --setting one-sample --reviewed audit\n"
     "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
 )
-@reading(
-    score=click.option(
+@opt.reading(
+    score=opt.column(
         "--score",
-        metavar="COLUMN",
-        help="Column of scores in [0, 1] for rows that the classifier was not trained on. "
+        "Column of scores in [0, 1] for rows that the classifier was not trained on. "
         "Without it, a classifier is trained on the other columns.",
     ),
-    setting=click.option(
+    setting=opt.option(
         "--setting",
-        type=SettingChoice(),
-        required=True,
-        metavar="[two-sample|one-sample]",
-        help="two-sample: positives were collected separately from the unlabeled rows. "
+        "two-sample: positives were collected separately from the unlabeled rows. "
         "one-sample: one sample of the population, in which some positives are "
         "labeled.",
+        type=opt.SettingChoice(),
+        required=True,
+        metavar="[two-sample|one-sample]",
     ),
     prior=False,
 )
@@ -103,32 +91,22 @@ NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_pri
     "methods",
     multiple=True,
     metavar="NAME",
-    cls=ListingOption,
+    cls=opt.ListingOption,
     listing=_methods,
 )
-@click.option(
+@opt.number(
     "--overlap",
-    type=float,
-    metavar="SHARE",
-    help="Largest share of negatives that may look like positives, 0 for none. Without "
+    "Largest share of negatives that may look like positives, 0 for none. Without "
     "it, the estimate is an upper bound.",
+    metavar="SHARE",
 )
 @_SOURCES
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="COLUMN",
-    help="Feature column; may be repeated.  [default: all]",
+@opt.column(
+    "--feature", "features", "Feature column; may be repeated.  [default: all]", multiple=True
 )
-@as_json
+@opt.as_json
 def prior(
-    files: tuple[str, ...],
-    methods: tuple[str, ...],
-    features: tuple[str, ...],
-    *,
-    as_json: bool,
-    **asked: Any,
+    files: tuple[str, ...], methods: tuple[str, ...], features: tuple[str, ...], **asked: Any
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
@@ -145,18 +123,19 @@ def prior(
     sources = {name: asked.pop(name) for name in NAMES}
     overlap = asked.pop("overlap")
     question = Question(files, asked)
-    others = _source_answers(question, sources)
+    _check_sources(question, sources)
+    others = dict(_sources(question, sources))
     names = _chosen(question, methods, others)
     tasks = _tasks(question, names, features, overlap) | others
     with busy("Estimating"):
         answers = _answers(tasks)
-    if as_json:
-        found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
-        print_json("noneg.prior/1", source=question.source.to_dict(), estimates=found)
-        return
-    out = console()
-    say(out, f"{question.source.words}, {question.setting}", style="bold")
-    show(out, prior_answer(answers, question.level))
+    found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
+    question.answer(
+        "noneg.prior/1",
+        {"estimates": found},
+        lambda: prior_answer(answers, question.level),
+        f"{question.source.words}, {question.setting}",
+    )
 
 
 def _tasks(
@@ -197,7 +176,7 @@ def _from_scores(
     if features:
         raise InputError("features", "must not be combined with --score.")
     check_pu_setting(question.setting)
-    scores = question.read_unsettled()
+    scores = question.read()
     level = question.level
     return lambda name: estimate_prior(scores, method=name, level=level, overlap=overlap)
 
@@ -249,12 +228,6 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
     return out
 
 
-def _source_answers(question: Question, asked: dict[str, Any]) -> dict[str, Answer]:
-    """Return the estimation function of each method for the given options."""
-    _check_sources(question, asked)
-    return dict(_sources(question, asked))
-
-
 def _check_sources(question: Question, asked: dict[str, Any]) -> None:
     if len(asked["views"]) not in (0, 2):
         raise InputError("views", "must be given twice", value=len(asked["views"]))
@@ -271,6 +244,7 @@ def _check_sources(question: Question, asked: dict[str, Any]) -> None:
 
 
 def _sources(question: Question, asked: dict[str, Any]) -> Iterator[tuple[str, Answer]]:
+    """Yield the estimation function of each source among the given options."""
     if asked["views"]:
         yield "two-views", lambda: _from_views(question, asked["views"])
     if asked["second_label"] is not None:

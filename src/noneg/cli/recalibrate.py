@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    STANDARD_INPUT,
-    ListingOption,
-    Question,
-    as_json,
-    by_groups,
-    file_names,
-    one_score,
-    reading,
-)
+from noneg import sentences
+from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
+from noneg.cli.question import STANDARD_INPUT, Question
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,9 +24,7 @@ if TYPE_CHECKING:
     from noneg.recalibration.choose import HeldOut
     from noneg.scores import PUScores
 
-column = click.option(
-    "--column", default="calibrated", metavar="NAME", help="Name of the new column."
-)
+column = opt.option("--column", "Name of the new column.", default="calibrated", metavar="NAME")
 # A sketch gives the ends of the range up to its bucket width, which is 2^-9 relative to the score.
 BLUR = 1.0 - 2.0**-8
 # Number of new groups that a warning names.
@@ -54,16 +45,16 @@ def _methods() -> str:
     epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
-@reading()
-@click.option("--method", default="auto", metavar="NAME", cls=ListingOption, listing=_methods)
-@click.option("--out", metavar="FILE", help=WHERE)
-@click.option("--save", metavar="FILE", help="Output file for the calibrator, for noneg apply.")
+@opt.reading()
+@click.option("--method", default="auto", metavar="NAME", cls=opt.ListingOption, listing=_methods)
+@opt.file("--out", WHERE)
+@opt.file("--save", "Output file for the calibrator, for noneg apply.")
 @column
-@click.option("--folds", default=5, help="Number of folds for the before/after table.")
-@click.option("--seed", default=0, help="Seed of the folds.")
-@by_groups
+@opt.option("--folds", "Number of folds for the before/after table.", default=5)
+@opt.option("--seed", "Seed of the folds.", default=0)
+@opt.by_groups
 @force
-@as_json
+@opt.as_json
 def recalibrate(
     files: tuple[str, ...],
     method: str,
@@ -162,9 +153,8 @@ def _other_maps(calibrator: Calibrator | ByGroup, scores: PUScores) -> list[str]
     one = calibrator.overall_ if isinstance(calibrator, ByGroup) else calibrator
     (low,), (high,) = mapped_range(one, scores, [0.5])
     _, least, most = fitting(scores.known_prior, *scores.prior_set)
-    here = f"The map assumes the prior {scores.known_prior:.4g}."
-    there = f"For priors from {least} to {most}, a score of 0.5 maps to {low:.3f} to {high:.3f}."
-    return [f"{here} {there}"]
+    priors = {"prior": scores.known_prior, "least": least, "most": most}
+    return [sentences.say("map_assumes", **priors, low=low, high=high)]
 
 
 def check_table(question: Question, out: str) -> None:
@@ -217,18 +207,14 @@ def _show(title: str, found: HeldOut | HeldOutByGroup, written: dict[str, str | 
     short_help="Apply a saved calibrator to new scores.",
     epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
 )
-@click.argument("calibrator", metavar="CALIBRATOR", shell_complete=file_names)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@one_score
-@click.option("--out", required=True, metavar="FILE", help=WHERE)
+@click.argument("calibrator", metavar="CALIBRATOR", shell_complete=opt.file_names)
+@opt.FILES
+@opt.one_score
+@opt.file("--out", WHERE, required=True)
 @column
-@click.option(
-    "--any-column",
-    is_flag=True,
-    help="Allow a column other than the one that the calibrator was fitted on.",
-)
+@opt.flag("--any-column", "Allow a column other than the one that the calibrator was fitted on.")
 @force
-@as_json
+@opt.as_json
 def apply(
     calibrator: str,
     files: tuple[str, ...],
@@ -300,16 +286,14 @@ class _Watched:
     def warnings(self, n_rows: int) -> list[str]:
         found = []
         if self.outside:
-            seen = (
-                f"[{self.low:.4g}, {self.high:.4g}], the range on which the calibrator was fitted"
-            )
-            found += [f"{self.outside:,} of {n_rows:,} scores lie outside {seen}."]
+            seen = {"outside": self.outside, "rows": n_rows, "low": self.low, "high": self.high}
+            found.append(sentences.say("apply_outside", **seen))
         if self.new:
             named = ", ".join(repr(name) for name, _ in self.new.most_common(MOST_NAMED))
-            more = ", ..." if len(self.new) > MOST_NAMED else ""
-            many = f"{self.new.total():,} of {n_rows:,} rows belong to groups"
-            new = f"that the calibrator was not fitted on ({named}{more})"
-            found += [f"{many} {new}; the map for all rows was used instead."]
+            named += ", ..." * (len(self.new) > MOST_NAMED)
+            found.append(
+                sentences.say("apply_new_groups", new=self.new.total(), rows=n_rows, named=named)
+            )
         return found
 
 

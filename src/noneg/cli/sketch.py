@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from noneg.cli.options import LABELS, SettingChoice, file_names
+from noneg.cli import options as opt
 from noneg.cli.output import check_outputs, console, force, progress, say
 from noneg.errors import InputError
-
-if TYPE_CHECKING:
-    from noneg.checks import Setting
-    from noneg.tables.batches import Wanted
 
 
 @click.command(
@@ -21,37 +17,22 @@ if TYPE_CHECKING:
     epilog="\b\nnoneg sketch monday.parquet --score p --label confirmed -o monday.sketch.parquet\n"
     "noneg sketch --sql snowflake --table RISK.SCORES --score P --label CONFIRMED > sketch.sql",
 )
-@click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names)
-@click.option("--score", required=True, metavar="COLUMN", help="Column of scores in [0, 1].")
-@click.option(
-    "--label", required=True, metavar="COLUMN", help="Column with two values, one of them positive."
-)
-@LABELS[0]
-@click.option("--weight", metavar="COLUMN", help="Column of row weights.")
-@click.option(
-    "--weight-kind",
-    type=click.Choice(["frequency", "importance"]),
-    default="frequency",
-    show_default=True,
-    help="Whether a weight counts identical rows or corrects for unequal sampling.",
-)
-@click.option(
+@click.argument("files", nargs=-1, metavar="FILE...", shell_complete=opt.file_names)
+@opt.column("--score", "Column of scores in [0, 1].", required=True)
+@opt.two_labels
+@opt.all_of(opt.LABELS[0], *opt.WEIGHTS)
+@opt.option(
     "--sql",
-    metavar="DIALECT",
-    help="Print the query that creates the sketch: bigquery, clickhouse, databricks, "
+    "Print the query that creates the sketch: bigquery, clickhouse, databricks, "
     "duckdb, mysql, "
     "postgres, redshift, snowflake, spark, sqlite or trino. Nothing is read.",
+    metavar="DIALECT",
 )
-@click.option("--table", metavar="NAME", help="With --sql: table that contains the rows.")
-@click.option(
-    "--by",
-    multiple=True,
-    metavar="COLUMN",
-    help="With --sql: additional column to group by; may be repeated.",
-)
-@click.option("--where", metavar="CONDITION", help="With --sql: SQL condition that selects rows.")
-@click.option("--setting", type=SettingChoice(), help="Sampling setting to store with the sketch.")
-@click.option("-o", "--out", metavar="FILE", help="Output file: .parquet or .json.")
+@opt.option("--table", "With --sql: table that contains the rows.", metavar="NAME")
+@opt.column("--by", "With --sql: additional column to group by; may be repeated.", multiple=True)
+@opt.option("--where", "With --sql: SQL condition that selects rows.", metavar="CONDITION")
+@opt.option("--setting", "Sampling setting to store with the sketch.", type=opt.SettingChoice())
+@opt.file("-o", "--out", "Output file: .parquet or .json.")
 @force
 def sketch(
     files: tuple[str, ...],
@@ -67,18 +48,17 @@ def sketch(
     With --sql, no data are read: run the printed query in your warehouse, save the result as
     Parquet or CSV, and pass that file to noneg evaluate --from-sql.
     """
-    from noneg.tables.batches import Wanted
-
-    names = ("score", "label", "positive_label", "weight", "weight_kind")
-    wanted = Wanted(**{name: asked.pop(name) for name in names})
     if sql is None:
         _refuse(table=table, by=by, where=where)
-        _write(files, wanted, **asked)
+        _write(files, **asked)
         return
     if files or table is None:
         raise InputError("sql", "requires --table, and no files", value=sql)
+    from noneg.tables.batches import Wanted
     from noneg.tables.warehouse import sketch_query
 
+    names = ("score", "label", "positive_label", "weight", "weight_kind")
+    wanted = Wanted(**{name: asked[name] for name in names})
     click.echo(sketch_query(sql, table=table, wanted=wanted, by=by, where=where) + ";")
 
 
@@ -88,14 +68,7 @@ def _refuse(**given: object) -> None:
             raise InputError(name, "requires --sql", value=value)
 
 
-def _write(
-    files: tuple[str, ...],
-    wanted: Wanted,
-    *,
-    setting: Setting | None,
-    out: str | None,
-    force: bool,
-) -> None:
+def _write(files: tuple[str, ...], *, out: str | None, force: bool, **asked: Any) -> None:
     from noneg.tables import read_sketch
 
     if not files:
@@ -104,15 +77,6 @@ def _write(
         raise InputError("out", "must name the file to write, ending in .parquet or .json.")
     check_outputs({"out": out}, files, force=force)
     with progress(f"Reading {', '.join(files)}") as advance:
-        made = read_sketch(
-            list(files),
-            score=wanted.score,
-            label=wanted.label,
-            positive_label=wanted.positive_label,
-            weight=wanted.weight,
-            weight_kind=wanted.weight_kind,
-            setting=setting,
-            progress=advance,
-        )
+        made = read_sketch(list(files), **asked, progress=advance)
     made.save(out)
     say(console(), f"Wrote {out}: {made.n_positive:,} positives, {made.n_unlabeled:,} other rows.")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import Question, as_json, by_groups, one_goal, reading
-from noneg.cli.output import busy, check_outputs, console, force, print_json, show
+from noneg.cli import options as opt
+from noneg.cli.output import busy, check_outputs, force
+from noneg.cli.question import Question
 from noneg.cli.recalibrate import WHERE, check_table
 from noneg.errors import InputError
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from noneg.performance import Promise
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 ESTIMATED = ("precision", "recall", "f_beta", "cost")  # Arguments of `best_threshold`.
 PROMISED = ("precision", "recall", "cost", "budget", "top")  # Goals that allow --confidence.
 WISHES = ("precision", "recall", "f_beta", "cost", "budget", "top", "at")
-DRAWN_AT_RANDOM = "Assumes that labeled positives are a random sample of all positives"
 
 
 class Share(click.ParamType[float]):
@@ -52,37 +53,27 @@ class Share(click.ParamType[float]):
     epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
     "--recall 0.9 --confidence 0.95",
 )
-@reading()
-@click.option("--precision", type=float, help="Smallest threshold with at least this precision.")
-@click.option("--recall", type=float, help="Largest threshold with at least this recall.")
-@click.option("--f-beta", type=float, help="Threshold with the largest F-measure for this beta.")
-@click.option(
+@opt.reading()
+@opt.number("--precision", "Smallest threshold with at least this precision.")
+@opt.number("--recall", "Largest threshold with at least this recall.")
+@opt.number("--f-beta", "Threshold with the largest F-measure for this beta.")
+@opt.number(
     "--cost",
-    type=float,
+    "Threshold with the lowest cost, given the costs of a false alarm and of a missed positive.",
     nargs=2,
     metavar="FP FN",
-    help="Threshold with the lowest cost, given the costs of a false alarm and of a "
-    "missed positive.",
 )
-@click.option("--budget", type=int, metavar="N", help="Flag this many of the next rows.")
-@click.option("--top", type=Share(), help="Flag this share of the next rows, such as 5%.")
-@click.option(
-    "--at", type=float, metavar="SCORE", help="Evaluate this threshold instead of choosing one."
+@opt.option("--budget", "Flag this many of the next rows.", type=int, metavar="N")
+@opt.option("--top", "Flag this share of the next rows, such as 5%.", type=Share())
+@opt.number("--at", "Evaluate this threshold instead of choosing one.", metavar="SCORE")
+@opt.number("--confidence", "Guarantee the goal with this probability.")
+@opt.flag("--on-average", "Guarantee the recall on average over data sets instead.")
+@opt.option(
+    "--next", "coming", "Number of future rows.  [default: as in FILE]", type=int, metavar="N"
 )
-@click.option(
-    "--confidence",
-    type=float,
-    help="Guarantee the goal with this probability.",
-)
-@click.option(
-    "--on-average", is_flag=True, help="Guarantee the recall on average over data sets instead."
-)
-@click.option(
-    "--next", "coming", type=int, metavar="N", help="Number of future rows.  [default: as in FILE]"
-)
-@by_groups
-@as_json
-def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
+@opt.by_groups
+@opt.as_json
+def threshold(files: tuple[str, ...], **asked: Any) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
@@ -99,20 +90,20 @@ def threshold(files: tuple[str, ...], *, as_json: bool, **asked: Any) -> None:
         rates = _rates(scores, found["threshold"], question.level)
         _look_ahead(scores, found, wish, question.level)
         groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
-    if as_json:
-        found = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
-        shown = {name: rate.to_dict() for name, rate in rates.items()}
-        if groups:
-            shown["groups"] = groups
-        print_json("noneg.threshold/1", source=question.source.to_dict(), **found, **shown)
-        return
-    show(console(), threshold_answer(scores, found, rates, question.level, groups))
+    content = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
+    content |= {name: rate.to_dict() for name, rate in rates.items()}
+    content |= {"groups": groups} if groups else {}
+    question.answer(
+        "noneg.threshold/1",
+        content,
+        lambda: threshold_answer(scores, found, rates, question.level, groups),
+    )
 
 
 def _wish(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the requested properties of the threshold, removed from the options."""
     wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
-    name = one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
+    name = opt.one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
     if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
         raise click.UsageError("Give --on-average with --recall, and without --confidence.")
     if wish["confidence"] is not None and name not in PROMISED:
@@ -181,7 +172,7 @@ def _is_promised(wish: dict[str, Any]) -> bool:
 
 def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
-        return question.read_unsettled()
+        return question.read()
     scores, _ = question.scores()
     question.tell_notes()
     return scores
@@ -220,23 +211,20 @@ def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
 
 def _assumption(scores: PUScores) -> str:
     odds = f", up to a factor of {scores.selection:g}" if scores.selection > 1.0 else ""
-    return f"{DRAWN_AT_RANDOM}{odds}."
+    return say("certain_random", factor=odds)
 
 
 def _notes(scores: PUScores, promise: Promise) -> list[str]:
     if promise.promised == "flagged":
         return []
     assumed = f"{_assumption(scores)} " if scores.hidden else ""
-    notes = [f"{assumed}Intervals treat the threshold as fixed."]
-    if promise.threshold == 0.0:
-        few = "Too few labeled positives for this guarantee"
-        notes.insert(0, f"{few}: only flagging every row achieves it. See noneg plan --recall.")
-    return notes
+    few = [say("certain_few")] if promise.threshold == 0.0 else []
+    return [*few, f"{assumed}{say('certain_fixed')}"]
 
 
 def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
     from noneg.performance import best_threshold, confusion, precision
-    from noneg.report.answers import CHOSEN_HERE, GIVEN
+    from noneg.report.answers import GIVEN
 
     if wish["at"] is not None:
         matrix = confusion(scores, threshold=wish["at"])
@@ -250,7 +238,7 @@ def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
         "criterion": criterion,
         "confusion": matrix.to_dict(),
         "flagged": float(matrix.ppr),
-        "notes": [] if criterion == GIVEN else [CHOSEN_HERE],
+        "notes": [] if criterion == GIVEN else [say("threshold_chosen_here")],
     }
 
 
@@ -288,19 +276,17 @@ def _look_ahead(
     epilog="\b\nnoneg negatives scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12 --fdr 0.05",
 )
-@reading()
-@click.option(
-    "--fdr", default=0.05, help="Largest expected share of positives among certified rows."
-)
-@click.option("--out", metavar="FILE", help=WHERE)
-@click.option(
+@opt.reading()
+@opt.option("--fdr", "Largest expected share of positives among certified rows.", default=0.05)
+@opt.file("--out", WHERE)
+@opt.option(
     "--column",
+    "Name of the new column: the p-value of being positive.",
     default="p_positive",
     metavar="NAME",
-    help="Name of the new column: the p-value of being positive.",
 )
 @force
-@as_json
+@opt.as_json
 def negatives(
     files: tuple[str, ...],
     fdr: float,
@@ -308,7 +294,6 @@ def negatives(
     column: str,
     *,
     force: bool,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
@@ -335,9 +320,6 @@ def negatives(
             map_scores(
                 list(files), out, lambda s: positive_p_values(scores, s), score=score, column=column
             )
-    if as_json:
-        source = question.source.to_dict()
-        print_json("noneg.negatives/1", source=source, **found.to_dict(), out=out)
-        return
-    wrote = [f"Wrote p-values to {out}."] if out else []
-    show(console(), negatives_answer(scores, found, [_assumption(scores), *wrote]))
+    notes = [_assumption(scores), *([f"Wrote p-values to {out}."] if out else [])]
+    content = found.to_dict() | {"out": out}
+    question.answer("noneg.negatives/1", content, lambda: negatives_answer(scores, found, notes))

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import (
-    EstimatedPrior,
-    PriorChoice,
-    SettingChoice,
-    Source,
-    as_json,
-    file_names,
-)
+from noneg.cli import options as opt
 from noneg.cli.output import busy, check_outputs, console, force, print_json, say
+from noneg.cli.question import Source
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,49 +26,36 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
     epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
     "-o model/",
 )
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option(
-    "--label", required=True, metavar="COLUMN", help="Column with two values, one of them positive."
-)
-@click.option("--setting", type=SettingChoice(), required=True, help="How the rows were sampled.")
-@click.option(
+@opt.FILES
+@opt.two_labels
+@opt.setting
+@opt.option(
     "--prior",
-    type=PriorChoice(),
-    help="Share of positives in the population, in (0, 1), or 'estimate' to estimate it "
-    "from the table.",
+    "Share of positives in the population, in (0, 1), or 'estimate' to estimate it from the table.",
+    type=opt.PriorChoice(),
 )
-@click.option("--positive-label", metavar="VALUE", help="Label that means positive.")
-@click.option("--weight", metavar="COLUMN", help="Column of importance weights.")
-@click.option(
+@opt.LABELS[0]
+@opt.column("--weight", "Column of importance weights.")
+@opt.column(
     "--propensity",
-    metavar="COLUMN",
-    help="Column of labeling rates in (0, 1]: the probability that a positive like this "
-    "one is labeled.",
+    "Column of labeling rates in (0, 1]: the probability that a positive like this one is labeled.",
 )
-@click.option(
-    "--feature",
-    "features",
-    multiple=True,
-    metavar="COLUMN",
-    help="Feature column; may be repeated.  [default: all]",
+@opt.column(
+    "--feature", "features", "Feature column; may be repeated.  [default: all]", multiple=True
 )
-@click.option(
-    "--ignore",
-    "ignored",
-    multiple=True,
-    metavar="COLUMN",
-    help="Column to exclude from the features.",
-)
-@click.option("-o", "--out", required=True, metavar="FOLDER", help="Output folder for the model.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@opt.column("--ignore", "ignored", "Column to exclude from the features.", multiple=True)
+@opt.option("-o", "--out", "Output folder for the model.", required=True, metavar="FOLDER")
+@opt.option("--seed", "Random seed.", default=0)
 @force
-@as_json
+@opt.as_json
 def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
     """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
 
     Columns may contain numbers, text and missing values. The report evaluates held-out
     probabilities, which are stored in scores.parquet. noneg predict applies the model.
     """
+    import pyarrow as pa
+
     folder = Path(out)
     paths = {name: str(folder / name) for name in (REPORT, SCORES)}
     if folder.exists():
@@ -93,7 +74,7 @@ def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **ask
     }
     with busy("Writing"):
         verdict = _write(model, scores, folder, notes, _about(files, asked))
-        _write_scores(held, paths[SCORES])
+        _write_table(pa.table(held), Path(paths[SCORES]))
     if as_json:
         print_json("noneg.train/1", out=out, verdict=verdict, **notes)
         return
@@ -130,7 +111,7 @@ def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClas
     from noneg.learning import PUClassifier
 
     prior = asked["prior"]
-    if isinstance(prior, EstimatedPrior):
+    if isinstance(prior, opt.EstimatedPrior):
         if prior:
             rule = "must be a number or 'estimate': only one estimator works on features here"
             raise InputError("prior", rule, value=f"estimate:{prior}")
@@ -198,16 +179,6 @@ def _write(
     return str(document(evaluation, about).verdict[0])
 
 
-def _write_scores(held: dict[str, Any], path: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from noneg.atomic import replacing
-
-    with replacing(path) as partial:
-        pq.write_table(pa.table(held), partial)
-
-
 def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any]) -> None:
     out = console()
     say(out, f"{notes['rows']:,} rows, {len(notes['features'])} features: {scores!r}")
@@ -226,20 +197,9 @@ def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, A
     epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
 )
 @click.argument("folder", metavar="MODEL")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names)
-@click.option(
-    "--out",
-    required=True,
-    metavar="FILE",
-    help="Output file for the rows with the new column: .csv or .parquet.",
-)
-@click.option(
-    "--column",
-    default=PROBABILITY,
-    show_default=True,
-    metavar="NAME",
-    help="Name of the new column.",
-)
+@opt.FILES
+@opt.file("--out", "Output file for the rows with the new column: .csv or .parquet.", required=True)
+@opt.option("--column", "Name of the new column.", default=PROBABILITY, metavar="NAME")
 @force
 def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force: bool) -> None:
     """Write the rows of FILE with their probability of being positive under MODEL."""

@@ -108,12 +108,6 @@ def curve_number(ax: Axes, kind: str) -> int:
     return number
 
 
-def count(n: float, noun: str) -> str:
-    """Return a number with its noun."""
-    number = "infinitely many" if np.isinf(n) else f"{n:,.0f}"
-    return f"{number} {noun}{'s' * (n != 1)}"
-
-
 _SHIFTS = (
     0.0,
     2.0,

@@ -12,13 +12,13 @@ from noneg.calibration import ece_interval, reliability, smooth_reliability
 from noneg.checks import is_labeled, is_pooled
 from noneg.plots.base import (
     Display,
-    count,
     curve_style,
     find_canvas,
     line_properties,
     require_matplotlib,
     shifted,
 )
+from noneg.results import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

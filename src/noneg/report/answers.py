@@ -15,6 +15,7 @@ from noneg.report.document import (
     interval_title,
 )
 from noneg.results import fitting
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,12 +33,6 @@ if TYPE_CHECKING:
 
 GIVEN = "as given"
 SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
-CHOSEN_HERE = (
-    "The threshold was chosen on these rows, so its metrics are slightly optimistic; "
-    "intervals treat it as fixed. Add --confidence 0.95 for a threshold with a "
-    "guarantee, or"
-    " evaluate this one on other rows with --at."
-)
 # Shares of negatives that might look exactly like positives.
 OVERLAPS = (0.05, 0.1, 0.2)
 
@@ -99,13 +94,11 @@ def negatives_answer(
         ("Remaining rows", Number(found.unlabeled - found.certified, 0)),
         ("Largest share of positives among unlabeled rows", Number(found.hidden)),
     )
-    most = f"at most {100 * found.fdr:.6g}% of them are positive on average"
-    up_to = (
-        f"Unlabeled rows with scores of at most {found.cutoff:.6g} are certified negative: {most}."
-    )
-    none = f"No row can be certified negative at a false discovery rate of {found.fdr:g}."
+    said = say("certified_none", fdr=found.fdr)
+    if found.certified:
+        said = say("certified_up_to", cutoff=found.cutoff, percent=100 * found.fdr)
     return Document.of(
-        [up_to if found.certified else none],
+        [said],
         Section.of("rows", "", Table.of(("", ""), rows)),
         subtitle=f"{scores!r}",
         warnings=tuple(notes),
@@ -122,8 +115,7 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
         for name in found.change
     )
     header = ("", "before", level, "after", level, "change", level)
-    text = f"On held-out rows in {found.folds} folds; lower is better. Intervals do not include "
-    text += "the variability of the map itself."
+    text = say("repair_held_out", folds=found.folds)
     return Document.of(
         [found.reason or f"Method: {found.method}."],
         Section.of("change", "Before and after", text, Table.of(header, rows)),
@@ -208,12 +200,8 @@ def _agreement(estimates: Estimates) -> str:
         return f"The methods agree: all allow priors from {low} to {high}."
     least = max(estimates, key=lambda name: estimates[name].low)
     most = min(estimates, key=lambda name: estimates[name].high)
-    one, other = estimates[least].low, estimates[most].high
-    return (
-        f"The methods disagree: {_title(least)} estimates at least {one:.3g}, "
-        f"{_title(most)} at most {other:.3g}. An assumption of one of them is "
-        "violated."
-    )
+    ends = {"low": estimates[least].low, "high": estimates[most].high}
+    return say("methods_disagree", least=_title(least), most=_title(most), **ends)
 
 
 def _notes(estimates: Estimates) -> Iterator[str]:
@@ -228,14 +216,10 @@ def _notes(estimates: Estimates) -> Iterator[str]:
 
 
 def _assumptions(estimates: Estimates) -> Iterator[str]:
-    bounds = [found for found in estimates.values() if found.is_bound]
     if len(estimates) > 1:
-        yield "Each method has its own assumptions. Run a single method to see them."
-        if bounds:
-            yield (
-                "An upper bound counts negatives that look exactly like positives as "
-                "positives. Data of this kind cannot show how many there are."
-            )
+        yield say("methods_assume")
+        if any(found.is_bound for found in estimates.values()):
+            yield say("methods_bound")
         return
     for found in estimates.values():
         yield f"Assumes that {found.assumption}."
@@ -249,8 +233,4 @@ def _if_overlap(found: PriorEstimate) -> str:
         f"{fitting(found.with_overlap(part), found.low, found.high)[0]} for {part:.0%}"
         for part in OVERLAPS
     )
-    return (
-        "Data of this kind cannot show whether some negatives look exactly like "
-        f"positives. If so, the prior is smaller: {parts} of the negatives. If you "
-        "know an upper limit for this share, pass it as --overlap to get an interval."
-    )
+    return say("prior_overlap", parts=parts)

@@ -11,8 +11,10 @@ from noneg.report.document import (
     Section,
     Table,
     estimate_cells,
+    estimate_row,
     interval_title,
 )
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,29 +26,20 @@ if TYPE_CHECKING:
 def plan_document(design: Design) -> Document:
     """Return the output of ``noneg audit plan``: the expected half-widths."""
     expected = design.expected
-    sizes = dict.fromkeys(expected.reviews.tolist())
+    reviews = dict.fromkeys(expected.reviews.tolist())
     names = [str(target) for target in design.targets]
     found = {
         (str(name), int(n)): f"{width:.4f} ({simple:,.0f})"
         for name, n, width, simple in zip(*expected.columns().values(), strict=True)
     }
-    rows = [(f"{n:,}", *(found[name, n] for name in names)) for n in sizes]
-    words = (
-        "Expected half-widths of 95% intervals, if the guessed prior is right. In "
-        "parentheses: the number of reviews that a simple random sample needs for "
-        "the same standard error."
-    )
+    rows = [(f"{n:,}", *(found[name, n] for name in names)) for n in reviews]
     tables = [Table.of(("reviews", *names), rows)] if rows else []
-    order = (
-        "You may look at the results and stop at any time."
-        if design.sequential
-        else "If you stop early, the rows reviewed so far are a smaller random sample."
-    )
+    order = say("audit_any_time" if design.sequential else "audit_early")
+    sizes = {"positives": design.n_positive, "unlabeled": design.n_unlabeled}
     return Document.of(
-        [f"Review {design.budget:,} rows from the top of the list. {order}"],
-        Section.of("expected", "Expected precision", words, *tables),
-        subtitle=f"{design.n_positive:,.0f} labeled positives, {design.n_unlabeled:,.0f} other "
-        f"rows, {design.setting}",
+        [say("audit_plan", budget=design.budget, order=order)],
+        Section.of("expected", "Expected precision", say("audit_expected"), *tables),
+        subtitle=say("audit_plan_sample", **sizes, setting=design.setting),
     )
 
 
@@ -67,28 +60,20 @@ def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
 
 
 def _sample(audit: Audit) -> str:
-    return (
-        f"{audit.n_reviewed:,} of {audit.budget:,} rows reviewed, {audit.n_positive:,} of them "
-        f"positive; {audit.n_labeled:,.0f} labeled positives and {audit.n_unlabeled:,.0f} other "
-        "rows in the table."
-    )
+    names = ("reviewed", "positive", "labeled", "unlabeled")
+    counts = {name: getattr(audit, f"n_{name}") for name in names}
+    return say("audit_sample", budget=audit.budget, **counts)
 
 
 def _cost(audit: Audit) -> str:
     per = audit.n_reviewed / audit.n_positive if audit.n_positive else None
     found = "no positive" if per is None else f"one positive per {per:.1f} rows"
-    return (
-        f"The review found {found}. These results apply to the whole table. They "
-        "need no prior and do not assume random labeling."
-    )
+    return say("audit_cost", found=found)
 
 
 def _verdict(audit: Audit) -> str:
-    low, high = audit.prior.low, audit.prior.high
-    return (
-        f"Positives are {100 * audit.prior.value:.3g}% of the rows "
-        f"({100 * low:.3g} to {100 * high:.3g}%)."
-    )
+    prior = audit.prior
+    return say("audit_prior", value=100 * prior.value, low=100 * prior.low, high=100 * prior.high)
 
 
 def _estimates(audit: Audit) -> Table:
@@ -114,25 +99,13 @@ def _agreements(audit: Audit) -> Table:
 
 def _labeling(audit: Audit) -> str:
     apart = [name for name, one in audit.agreements.items() if not one.agrees]
-    if apart:
-        return (
-            f"No: labeled positives differ from those found by the review in {', '.join(apart)}. "
-            "Results from labeled positives are wrong there; use those from the review."
-        )
-    return (
-        "The review does not contradict it. Combined results are shown where both "
-        "agree. They are more precise, but correct only if positives were labeled at "
-        "random."
-    )
+    return say("audit_differs", metrics=", ".join(apart)) if apart else say("audit_agrees")
 
 
 def _selection(audit: Audit) -> str:
     one = audit.selection
     limit = f"at most {one.high:.3g}" if one.high < float("inf") else "without an upper limit"
-    return (
-        f"Selection factor {one.value:.3g}, {limit}: the largest ratio between the "
-        "shares of hidden and of labeled positives in any third of the score range."
-    )
+    return say("audit_selection", value=one.value, limit=limit)
 
 
 def _stopping(audit: Audit) -> Section:
@@ -140,11 +113,7 @@ def _stopping(audit: Audit) -> Section:
         (name, estimate_cells(one.last)[1], Number(one.half_width), Number(audit.until[name]))
         for name, one in audit.sequences.items()
     )
-    words = (
-        "Stop: every interval is narrow enough."
-        if audit.is_done
-        else "Continue: some interval is wider than requested."
-    )
+    words = say("audit_stop" if audit.is_done else "audit_continue")
     header = ("", interval_title(audit.level), "half-width", "wanted")
     table = Table.of(header, rows, "Intervals that remain valid with repeated looks")
     return Section.of("stopping", "Stop or continue?", words, table)
@@ -154,12 +123,11 @@ def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
     """Return the rows of the chart: each metric from the review, from labels and from both."""
     rows: list[dict[str, float | str | None]] = []
     for name, one in audit.agreements.items():
-        sides = {"review": (one.audit.value, one.audit.low, one.audit.high)}
-        sides["labeled positives"] = (one.labeled, one.labeled, one.labeled)
+        sides = {"review": estimate_row(one.audit)}
+        sides["labeled positives"] = dict.fromkeys(("value", "low", "high"), one.labeled)
         if one.fused is not None:
-            sides["both"] = (one.fused.value, one.fused.low, one.fused.high)
-        for side, (value, low, high) in sides.items():
-            rows.append({"metric": name, "side": side, "value": value, "low": low, "high": high})
+            sides["both"] = estimate_row(one.fused)
+        rows += [{"metric": name, "side": side, **row} for side, row in sides.items()]
     return rows
 
 
@@ -167,6 +135,7 @@ def negatives_document(found: KnownNegatives) -> Document:
     """Return a document on known negatives that were not drawn from a design."""
     first, *others = found.notes
     low, high = found.prior_limits
+    counts = {name: getattr(found, f"n_{name}") for name in ("positive", "negative", "unlabeled")}
     rows: list[tuple[Cell, ...]] = [
         ("Share of positives in these rows", Range(low, high)),
         ("AUROC among reviewed rows only", Number(found.reviewed_auroc)),
@@ -177,7 +146,6 @@ def negatives_document(found: KnownNegatives) -> Document:
     return Document.of(
         [first],
         Section.of("negatives", "Evidence from known negatives", Table.of(("", ""), rows)),
-        subtitle=f"{found.n_positive:,} labeled positives, {found.n_negative:,} known negatives, "
-        f"{found.n_unlabeled:,} rows without a review",
+        subtitle=say("negatives_sample", **counts),
         warnings=tuple(others),
     )

@@ -114,23 +114,30 @@ def named(name: str) -> alt.Chart:
     return alt.Chart(alt.NamedData(name=name))
 
 
-def share(field: str, title: str) -> dict[str, Any]:
+def amount(field: str, title: str, **more: Any) -> Spec:  # noqa: ANN401
+    """Return an axis of numbers."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def share(field: str, title: str) -> Spec:
     """Return an axis from 0 to 1."""
-    return {
-        "field": field,
-        "type": "quantitative",
-        "title": title,
-        "scale": {"domain": [0, 1], "nice": False},
-        "axis": {"tickCount": 6, "labelFlush": False},
-    }
+    scale = {"domain": [0, 1], "nice": False}
+    return amount(field, title, scale=scale, axis={"tickCount": 6, "labelFlush": False})
+
+
+def kind(field: str, **look: Any) -> Spec:  # noqa: ANN401
+    """Return an axis of names without a title, whose labels have this look."""
+    return {"field": field, "type": "nominal", "title": None, "axis": look}
+
+
+def in_sentence(title: str) -> str:
+    """Return a title that starts in lower case."""
+    return f"{title[0].lower()}{title[1:]}"
 
 
 def tooltip(*fields: tuple[str, str], name: str = "") -> list[dict[str, str]]:
     """Return the fields of a tooltip with their titles, after the field that names a row."""
-    numbers = [
-        {"field": field, "title": title, "type": "quantitative", "format": ".4f"}
-        for field, title in fields
-    ]
+    numbers = [amount(field, title, format=".4f") for field, title in fields]
     return [{"field": name, "type": "nominal"}, *numbers] if name else numbers
 
 
@@ -159,6 +166,11 @@ def diagonal() -> alt.Chart:
     return line.encode(x="x:Q", y="y:Q")
 
 
+# The height of a diagram, and the encoding of an interval in it.
+TALL = "share of positives"
+INTERVAL = {"y": share("bottom", TALL), "y2": "top"}
+
+
 def clipped(data: str, **more: str) -> alt.Chart:
     """Return an empty chart of frequencies with intervals, which are drawn at most at 1."""
     ends = {"shown": "frequency", "top": "high", "bottom": "low"}
@@ -182,29 +194,20 @@ def reliability() -> Chart:
 def _smooth() -> tuple[Chart, Chart]:
     """Return the band and the line of the smooth curve, clipped at 1."""
     base, x = clipped("smooth"), share("score", "score")
-    band = base.mark_area(fill=POSITIVE, fillOpacity=0.18).encode(
-        x=x, y=share("bottom", "share of positives"), y2="top"
-    )
-    tip = tooltip(("score", "score"), ("frequency", "share of positives"), *ENDS)
-    line = base.mark_line(stroke=POSITIVE, strokeWidth=2.5).encode(
-        x=x, y=share("shown", "share of positives"), tooltip=tip
-    )
-    return band, line
+    band = base.mark_area(fill=POSITIVE, fillOpacity=0.18).encode(x=x, **INTERVAL)
+    tip = tooltip(("score", "score"), ("frequency", TALL), *ENDS)
+    line = base.mark_line(stroke=POSITIVE, strokeWidth=2.5)
+    return band, line.encode(x=x, y=share("shown", TALL), tooltip=tip)
 
 
 def _ranges() -> tuple[Chart, Chart]:
     """Return the faint bins with their intervals; shares above 1 are triangles at 1."""
     base = clipped("reliability", kind="datum.frequency > 1.000000001 ? 'above' : 'inside'")
-    x, mean = (
-        share("score", "score"),
-        (("score", "mean score"), ("frequency", "share of positives")),
-    )
-    bars = base.mark_rule(stroke=POSITIVE, strokeWidth=1.2, opacity=0.35).encode(
-        x=x, y=share("bottom", "share of positives"), y2="top"
-    )
+    x, mean = share("score", "score"), (("score", "mean score"), ("frequency", TALL))
+    bars = base.mark_rule(stroke=POSITIVE, strokeWidth=1.2, opacity=0.35).encode(x=x, **INTERVAL)
     point = base.mark_point(filled=True, fill=POSITIVE, opacity=0.45, size=40).encode(
         x=x,
-        y=share("shown", "share of positives"),
+        y=share("shown", TALL),
         shape=by("kind", ["inside", "above"], ["circle", "triangle-up"]),
         tooltip=tooltip(*mean, *ENDS, ("marginal", "share of all rows")),
     )
@@ -226,13 +229,8 @@ def distribution() -> Chart:
         .transform_fold([*laws], as_=["law", "share"])
     )
     x = share("middle", "score")
-    y = {
-        "field": "share",
-        "type": "quantitative",
-        "title": "share of rows per bin (square-root scale)",
-        "scale": {"type": "sqrt"},
-        "axis": {"tickCount": 6, "format": ".2~f"},
-    }
+    ticks, title = {"tickCount": 6, "format": ".2~f"}, "share of rows per bin (square-root scale)"
+    y = amount("share", title, scale={"type": "sqrt"}, axis=ticks)
     look = {
         "color": by("law", laws, [POSITIVE, ROWS, NEGATIVE]),
         "strokeDash": by("law", laws, [[1, 0], [6, 3], [2, 2]]),
@@ -366,23 +364,21 @@ def prior_curve() -> Chart:
     """Calibration error against the prior, with its interval and the largest possible prior."""
     base = named("prior_curve")
     x = share("prior", "share of positives (prior)")
-    y = {"field": "ece", "type": "quantitative", "title": "calibration error"}
+    y = amount("ece", "calibration error")
     band = (
         base.transform_filter("isValid(datum.low)")
         .mark_area(fill=POSITIVE, fillOpacity=0.15)
         .encode(x=x, y={**y, "field": "low"}, y2="high")
     )
-    plain = base.mark_line(stroke=ROWS, strokeWidth=1.5, strokeDash=[6, 3]).encode(
-        x=x, y=y, tooltip=tooltip(("prior", "prior"), ("ece", "plain error"))
-    )
+    tips = [
+        tooltip(("prior", "prior"), error)
+        for error in (("ece", "plain error"), ("debiased_ece", "debiased error"))
+    ]
+    plain = base.mark_line(stroke=ROWS, strokeWidth=1.5, strokeDash=[6, 3])
     debiased = (
         base.transform_filter("isValid(datum.debiased_ece)")
         .mark_line(stroke=POSITIVE, strokeWidth=2)
-        .encode(
-            x=x,
-            y={**y, "field": "debiased_ece"},
-            tooltip=tooltip(("prior", "prior"), ("debiased_ece", "debiased error")),
-        )
+        .encode(x=x, y={**y, "field": "debiased_ece"}, tooltip=tips[1])
     )
     now = named("now").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
     limit = (
@@ -391,7 +387,7 @@ def prior_curve() -> Chart:
         .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
         .encode(x=share("largest_prior", "share of positives (prior)"))
     )
-    return layer(band, plain, debiased, limit, now)
+    return layer(band, plain.encode(x=x, y=y, tooltip=tips[0]), debiased, limit, now)
 
 
 class Look(NamedTuple):
@@ -421,19 +417,14 @@ def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> 
 def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
     """Reliability diagrams on the same axes, distinguished by color, dashes and shape."""
     base = clipped(data)
-    x, y = share("score", xlabel), share("shown", "share of positives")
-    color = _looks(field, names, looks, "color")
-    bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(
-        x=x, y=share("bottom", "share of positives"), y2="top", color=color
-    )
-    lines = base.mark_line(strokeWidth=1.8).encode(
-        x=x, y=y, color=color, strokeDash=_looks(field, names, looks, "dash")
-    )
-    tip = tooltip(("score", "mean score"), ("frequency", "share of positives"), name=field)
-    points = base.mark_point(filled=True, opacity=1, size=60).encode(
-        x=x, y=y, color=color, shape=_looks(field, names, looks, "shape"), tooltip=tip
-    )
-    return layer(diagonal(), bars, lines, points)
+    look = {part: _looks(field, names, looks, part) for part in Look._fields}
+    both = {"x": share("score", xlabel), "color": look["color"]}
+    bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(**both, **INTERVAL)
+    both |= {"y": share("shown", TALL)}
+    lines = base.mark_line(strokeWidth=1.8).encode(**both, strokeDash=look["dash"])
+    tip = tooltip(("score", "mean score"), ("frequency", TALL), name=field)
+    points = base.mark_point(filled=True, opacity=1, size=60)
+    return layer(diagonal(), bars, lines, points.encode(**both, shape=look["shape"], tooltip=tip))
 
 
 @drawing(
@@ -471,7 +462,7 @@ REVIEWED = ["review", "labeled positives", "both"]
 )
 def audit() -> Chart:
     """Metrics from the review, from labeled positives and from both, with intervals."""
-    y = {"field": "metric", "type": "nominal", "title": None, "axis": {"labelLimit": 140}}
+    y = kind("metric", labelLimit=140)
     offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
     tip = tooltip(("value", "value"), *ENDS, name="side")
     looks = {name: _looks("side", REVIEWED, LOOKS, name) for name in ("color", "shape")}
@@ -498,10 +489,9 @@ def intervals(
 )
 def groups() -> Chart:
     """Prior minus mean score of each group, with intervals."""
-    y: Spec = {"field": "group", "type": "nominal", "title": None, "sort": None}
-    y |= {"axis": {"labelLimit": 160, "labelOverlap": True}}
-    x: Spec = {"type": "quantitative", "axis": {"tickCount": 6}}
-    x |= {"title": "prior minus mean score (below zero, scores are too high)"}
+    y = kind("group", labelLimit=160, labelOverlap=True) | {"sort": None}
+    title = "prior minus mean score (below zero, scores are too high)"
+    x = amount("value", title, axis={"tickCount": 6})
     zero = fixed({"zero": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4])
     tip = tooltip(("value", "prior minus mean score"), *ENDS, name="group")
     return layer(zero.encode(x=x | {"field": "zero"}), *intervals("groups", x, y, tip))
@@ -517,12 +507,9 @@ def models(names: list[str]) -> Chart:
 
 def difference(name: str, title: str, names: list[str]) -> Chart:
     """Differences from the reference with their intervals."""
-    y = {"field": "model", "type": "nominal", "title": None, "axis": {"labelLimit": 110}}
-    x = {
-        "type": "quantitative",
-        "title": f"difference in {title[0].lower()}{title[1:]}",
-        "axis": {"tickCount": 4, "labelFlush": False, "labelOverlap": True},
-    }
+    y = kind("model", labelLimit=110)
+    ticks = {"tickCount": 4, "labelFlush": False, "labelOverlap": True}
+    x = amount("value", f"difference in {in_sentence(title)}", axis=ticks)
     looks = {part: _looks("model", names, LOOKS, part) for part in ("color", "shape")}
     zero = fixed({"x": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4]).encode(x="x:Q")
     tip = tooltip(("value", "difference"), *ENDS)
@@ -531,19 +518,8 @@ def difference(name: str, title: str, names: list[str]) -> Chart:
 
 def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
     """Draw a criterion for each model against the prior, and mark where the order changes."""
-    x = {
-        "field": "prior",
-        "type": "quantitative",
-        "title": "share of positives (prior)",
-        "scale": {"zero": False, "nice": False},
-        "axis": {"tickCount": 6, "labelFlush": False},
-    }
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "title": f"{title[0].lower()}{title[1:]}",
-        "scale": {"zero": False},
-    }
+    x = share("prior", "share of positives (prior)") | {"scale": {"zero": False, "nice": False}}
+    y = amount("value", in_sentence(title), scale={"zero": False})
     lines = (
         named(f"order_{name}")
         .mark_line(strokeWidth=2)

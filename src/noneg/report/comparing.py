@@ -17,6 +17,7 @@ from noneg.report.document import (
     Section,
     Table,
     estimate_cells,
+    estimate_row,
     interval_title,
 )
 from noneg.report.html import render_still
@@ -116,11 +117,8 @@ def _groups(comparison: Comparison) -> tuple[Section, ...]:
     )
     level = interval_title(comparison.level)
     header = ("group", "criterion", "best", "next", "difference", level)
-    text = (
-        "For each metric, intervals hold for all groups simultaneously, regardless of their priors."
-    )
     table = Table.of(header, rows, "Best model by group", sortable=True)
-    return (Section.of("groups", "By group", text, table),)
+    return (Section.of("groups", "By group", say("compared_groups"), table),)
 
 
 def _leader(found: Compared) -> tuple[Cell, ...]:
@@ -191,10 +189,7 @@ def _diagrams(comparison: Comparison) -> Section:
     )
     header = ("model", "mean score", "share of positives", interval_title(comparison.level))
     table = Table.of(header, rows, "Reliability diagrams", folded=True)
-    text = (
-        "On the diagonal, a score equals the probability. All bins contain the same number of rows."
-    )
-    title = "What does each model's score mean?"
+    title, text = "What does each model's score mean?", say("compared_diagrams")
     return Section.of("diagram", title, text, table, charts=(DIAGRAM,))
 
 
@@ -269,10 +264,7 @@ def _orders(comparison: Comparison) -> Iterator[str]:
     steady = [title for title, found in orders if not found.crossings]
     if steady:
         low, high = orders[0][1].priors
-        yield (
-            f"The ranking is the same for all priors from {low:.4g} to {high:.4g}: "
-            f"{', '.join(steady)}."
-        )
+        yield say("compared_steady", low=low, high=high, titles=", ".join(steady))
 
 
 def _drawings(comparison: Comparison) -> dict[str, Drawing]:
@@ -312,8 +304,7 @@ def _datasets(comparison: Comparison) -> dict[str, Rows]:
     rows: dict[str, Rows] = {DIAGRAM: overlaid(comparison.diagrams, "model")}
     for name, found in comparison.criteria.items():
         rows[f"difference_{name}"] = [
-            {"model": model, "value": gap.value, "low": gap.low, "high": gap.high}
-            for model, gap in found.differences.items()
+            {"model": model, **estimate_row(gap)} for model, gap in found.differences.items()
         ]
         if found.ordering is not None:
             rows[f"order_{name}"] = list(_lines(found.ordering))

@@ -114,14 +114,9 @@ def _noted(about: About) -> Iterator[Section]:
     """Yield the rows that most need a closer look, if rows have names."""
     if not about.noted:
         return
-    text = (
-        "Unlabeled rows with the highest scores are likely to be hidden positives. "
-        "Labeled positives with the lowest scores are either mislabeled or missed by "
-        "the model."
-    )
     rows = ((one.name, Number(one.score), one.reason) for one in about.noted)
     table = Table.of(("row", "score", "why"), rows, "Rows")
-    yield Section.of("rows", "Which rows should we check?", text, table)
+    yield Section.of("rows", "Which rows should we check?", say("rows_to_check"), table)
 
 
 def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
@@ -156,15 +151,8 @@ def _estimate(
 
 
 def _diagram(evaluation: Evaluation) -> Section:
-    level = f"{100 * evaluation.level:.6g}"
-    text = (
-        "The curve shows what share of the rows with a given score is positive. On the dashed "
-        "diagonal, a score equals that share; below it, scores are too high. Each point is a range "
-        f"of scores. Each {level}% interval holds for one score; the verdict accounts for "
-        "looking at all scores at once. Shares above 1, caused by noise or by too large a prior, "
-        "are drawn as triangles at 1."
-    )
-    header = ("score from", "to", "mean score", "share of positives", f"{level}% interval", "rows")
+    level = interval_title(evaluation.level)
+    header = ("score from", "to", "mean score", "share of positives", level, "rows")
     rows = (
         (
             Number(point.left, 3),
@@ -177,24 +165,19 @@ def _diagram(evaluation: Evaluation) -> Section:
         for point in points(evaluation)
     )
     table = Table.of(header, rows, "Reliability diagram", name="reliability", folded=True)
-    title = "What does a score mean?"
+    title, text = "What does a score mean?", say("diagram", percent=100 * evaluation.level)
     return Section.of("diagram", title, text, table, charts=("reliability",))
 
 
 def _scores(evaluation: Evaluation) -> Section:
     rows_name = "all rows" if is_pooled(evaluation.setting) else "unlabeled rows"
-    text = f"Score distributions of positives and of {rows_name}"
-    text += (
-        ", and of negatives."
-        if evaluation.is_labeled
-        else ", and the implied distribution of negatives if the prior is right. Negative "
-        "shares would contradict the prior."
-    )
+    kind = "labeled" if evaluation.is_labeled else "hidden"
     kept = [row for row in distribution(evaluation) if row["marginal"] or row["positive"]]
     names = ("left", "right", "positive", "marginal", "negative")
     caption, known = "Share of rows in each score range", {"marginal": rows_name}
     table = _table("distribution", caption, names, kept, TITLES | known)
     title, charts = "How are the scores distributed?", ("distribution",)
+    text = say(f"scores_{kind}", rows=rows_name)
     return Section.of("scores", title, text, table, charts=charts, folded=True)
 
 
@@ -241,13 +224,8 @@ def _bounds(evaluation: Evaluation) -> Iterator[Sentence]:
     if bounds is None:
         return
     (low, high), (least, most) = bounds.auroc, bounds.average_precision
-    text = (
-        "The shaded region contains the curve no matter which unlabeled rows are the "
-        f"hidden positives ({100 * evaluation.level:.6g}% band on their ranks). At the given "
-        f"prior, the area under the curve is {low:.3f} to {high:.3f} for ROC and {least:.3f} to "
-        f"{most:.3f} for precision and recall."
-    )
-    yield Sentence(text=text, key="given")
+    ends = {"low": low, "high": high, "least": least, "most": most}
+    yield Sentence(text=say("rank_bounds", percent=100 * evaluation.level, **ends), key="given")
 
 
 def _at_tenths(evaluation: Evaluation) -> Rows:
@@ -255,17 +233,11 @@ def _at_tenths(evaluation: Evaluation) -> Rows:
 
 
 def _threshold(evaluation: Evaluation) -> Section:
-    text = (
-        "Rows whose score is at or above the threshold are flagged. Move the "
-        "threshold, or enter the costs of a false alarm and of a missed positive, to "
-        "see the effect. Thresholds apply to the original scores, not to "
-        "recalibrated ones."
-    )
     names = ("threshold", "ppr", "precision", "tpr", "f_beta")
     caption, rows = "Metrics at each threshold (shares)", _at_tenths(evaluation)
     table = _table("thresholds", caption, names, rows)
     title, charts = "What threshold should we use?", ("threshold",)
-    return Section.of("threshold", title, text, table, charts=charts)
+    return Section.of("threshold", title, say("threshold"), table, charts=charts)
 
 
 def _errors(evaluation: Evaluation) -> Section:
@@ -341,16 +313,9 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         return
     before, after = found.errors[RECOMMENDED]
     change = found.change["brier"]
-    text = (
-        f"On rows used neither to choose nor to fit the map ({found.folds} folds), the "
-        f"calibration error goes from {before:.3f} to {after:.3f}, and "
-        f"the Brier score changes by {change.value:+.4f} [{change.low:+.4f}, {change.high:+.4f}]"
-    )
-    text += (
-        ", a significant improvement."
-        if change.high < 0.0
-        else ", which is not significant: these rows do not show that recalibration helps."
-    )
+    numbers = {"folds": found.folds, "before": before, "after": after, "change": change.value}
+    helps = say("repair_helps" if change.high < 0.0 else "repair_unclear")
+    text = say("repair", **numbers, low=change.low, high=change.high, found=helps)
     rows = (
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
@@ -370,11 +335,7 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
 
 def _unchanged(found: HeldOut) -> Section:
     """Say that no map was chosen; before and after are the same."""
-    text = (
-        f"On held-out rows ({found.folds} folds), no recalibrated scores are better than the "
-        "original ones, so these rows do not show how to correct them. Recalibrating on them would "
-        "change nothing."
-    )
+    text = say("repair_none", folds=found.folds)
     title = "Can the scores be recalibrated?"
     return Section.of("recalibration", title, text, *found.warnings, still=True)
 
@@ -382,10 +343,7 @@ def _unchanged(found: HeldOut) -> Section:
 def _use(evaluation: Evaluation, found: HeldOut) -> str:
     """Say which map was chosen, what it holds for, and how to apply it."""
     prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
-    return (
-        f"Chosen by held-out likelihood: {found.chosen}.{prior} Apply the calibrator with "
-        "noneg.recalibration.load(text).transform(scores)."
-    )
+    return say("repair_chosen", chosen=found.chosen, prior=prior)
 
 
 def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
@@ -406,13 +364,7 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
     if evaluation.is_labeled:
         return
     curve, prior = evaluation.prior_curve, evaluation.prior.value
-    text = (
-        f"The calibration error over the same {evaluation.bins} bins for other "
-        "values of the prior (the share of positives). An error in the prior "
-        "changes the calibration error by at most the same amount. The calibration "
-        f"error is smallest at a prior of {curve.best:.3f}: the prior that fits the scores best, "
-        "but not necessarily the correct one."
-    )
+    text = say("prior_curve", bins=evaluation.bins, best=curve.best)
     fits = f"Priors up to {at_most(evaluation.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
@@ -451,13 +403,8 @@ def computed_section(evaluation: Evaluation, about: About) -> Section:
         ("Calibration error interval", evaluation.ece.method),
         ("Reliability intervals", f"{evaluation.reliability.band}"),
     )
-    held = (
-        "Your browser updates this page from sums stored in this file; no data are "
-        "sent anywhere. The bins stay fixed at those for the given prior, so each "
-        "number equals the result of noneg for these bins at the slider's prior. "
-        "Results that are available only at the given prior are hidden."
-    )
-    return about.section(*([] if evaluation.is_labeled else [held]), settings=settings)
+    held = [] if evaluation.is_labeled else [say("page_follows")]
+    return about.section(*held, settings=settings)
 
 
 def _prior_origin(evaluation: Evaluation) -> str:
@@ -503,11 +450,7 @@ def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
     """
     rows = list(_rows(evaluation, truth))
     inside = sum(row[-1] == "yes" for row in rows)
-    text = (
-        "The hidden labels of this example are known. The estimates above did not "
-        "use them; this table compares them with the results from all labels. "
-        f"{inside} of {len(rows)} intervals contain the true value."
-    )
+    text = say("truth", inside=inside, all=len(rows))
     level = interval_title(evaluation.level)
     header = ("", "positives and unlabeled", level, "all labels", "inside")
     table = Table.of(header, rows, "Estimate and truth")

@@ -37,7 +37,6 @@ _UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # Control characters, surrogates and line se
 _TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 _TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
 _SPECIAL = "\\`*_{}[]<>#|!~"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -86,6 +85,11 @@ def estimate_cells(found: Estimate | None, digits: int = 4) -> tuple[Number, Ran
     if found is None:
         return Number(None), Range(None, None)
     return Number(found.value, digits), Range(found.low, found.high, digits)
+
+
+def estimate_row(found: Estimate) -> dict[str, float | str | None]:
+    """Return an estimate as the data of a chart."""
+    return {"value": found.value, "low": found.low, "high": found.high}
 
 
 def interval_title(level: float) -> str:
@@ -304,11 +308,8 @@ def last_changed(paths: Iterable[str]) -> str:
 
 
 def _digest(path: Path) -> str:
-    found = hashlib.sha256()
     with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def asset(name: str) -> str:
@@ -343,25 +344,6 @@ def escaped_turns(page: str) -> str:
     True
     """
     return _TURNS.sub(lambda found: f"\\u{ord(found[0]):04x}", page)
-
-
-def plain(value: object) -> object:
-    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy.
-
-    Examples
-    --------
-    >>> plain({"value": float("nan"), "sizes": (1, float("inf"))})
-    {'value': None, 'sizes': [1, None]}
-    """
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):
-        return plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def markdown(content: Document) -> str:

@@ -18,6 +18,7 @@ from noneg.report.document import (
     estimate_cells,
     interval_title,
 )
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -62,27 +63,15 @@ def _table(groups: GroupTable, chosen: Iterable[int], names: Iterable[str], leve
 def group_sentences(groups: GroupTable) -> Iterator[str]:
     """Yield the verdict on groups as sentences."""
     if groups.p_value is not None:
-        differ = groups.p_value <= EVIDENCE
-        said = "Groups differ" if differ else "No evidence that groups differ"
-        yield (
-            f"{said} in calibration (p = {groups.p_value:.3g}; this test does not depend on "
-            "the prior)."
-        )
+        found = groups.p_value <= EVIDENCE
+        differ = "Groups differ" if found else "No evidence that groups differ"
+        yield say("groups_equal", differ=differ, p=groups.p_value)
     if groups.worst_p_value is not None:
         bias = groups.estimate(groups.worst, "bias")
         side = "too low" if bias.value > 0.0 else "too high"
-        yield (
-            f"The strongest evidence is against {groups.worst!r}: its scores are {side} by "
-            f"{abs(bias.value):.3f} on average (prior minus mean score {bias.value:.3f}, interval "
-            f"[{bias.low:.3f}, {bias.high:.3f}]; p = {groups.worst_p_value:.3g}, all groups "
-            "considered)."
-        )
-    yield (
-        f"The {100 * groups.level:.6g}% intervals in each column hold "
-        "simultaneously. The prior of a group is computed from the labels: the "
-        "overall prior times the group's share of labeled positives, divided by its "
-        "share of rows."
-    )
+        ends = {"value": bias.value, "low": bias.low, "high": bias.high, "size": abs(bias.value)}
+        yield say("groups_worst", worst=groups.worst, side=side, p=groups.worst_p_value, **ends)
+    yield say("groups_intervals", percent=100 * groups.level)
     yield from _pool_words(groups.group, groups.pooled)
 
 
@@ -124,10 +113,7 @@ def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
         (METRICS[name].title, *_pairs(*(values[name] for values in found.values.values()), gap))
         for name, gap in found.gain.items()
     )
-    text = (
-        f"On held-out rows of {found.folds} folds; lower is better. Intervals do not include how "
-        "the maps themselves vary."
-    )
+    text = say("groups_held_out", folds=found.folds)
     tables = (Table.of(header, rows, "All rows"), _maps_table(found, level))
     said = [text, *_pool_words(made.groups_, len(made.small_))]
     section = Section.of("change", "Before and after", *said, *tables)
@@ -158,5 +144,5 @@ def _pairs(*estimates: Estimate) -> Iterator[Cell]:
 
 def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:
     if pooled:
-        few = f"fewer than {FEWEST_ROWS} rows or {FEWEST_POSITIVES} expected labeled positives"
-        yield f"Groups with {few} are pooled as {list(groups)[-1]!r}."
+        fewest = {"rows": FEWEST_ROWS, "positives": FEWEST_POSITIVES}
+        yield say("groups_pooled", name=list(groups)[-1], **fewest)

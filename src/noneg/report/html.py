@@ -21,8 +21,9 @@ from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report.charts import CHARTS, specification
 from noneg.report.content import document
-from noneg.report.document import WIDTH, asset, escaped_turns, markdown, plain, text
+from noneg.report.document import WIDTH, asset, escaped_turns, markdown, text
 from noneg.report.payload import data_names, datasets, payload
+from noneg.results import plain
 from noneg.sentences import say
 from noneg.verdict import Code
 
@@ -34,10 +35,9 @@ if TYPE_CHECKING:
 
     from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
-    from noneg.report.charts import Drawing
+    from noneg.report.charts import Drawing, Spec
     from noneg.report.document import About, Document
     from noneg.report.payload import Rows
-
 
 SCHEMA = "noneg.report/1"
 # Sections whose tables contain text, and whose first column names the row.
@@ -191,21 +191,10 @@ def vega() -> str:
 @cache
 def environment() -> Environment:
     """Return the templates; values are escaped, except for our own files and charts."""
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    names = (
-        "page.html.jinja",
-        "sliders.html.jinja",
-        "strip.html.jinja",
-        "verdict.html.jinja",
-        "explorer.html.jinja",
-        "notebook.html.jinja",
-    )
-    return Environment(
-        loader=DictLoader({name: asset(name) for name in names}),
-        autoescape=True,
-        undefined=StrictUndefined,
-    )
+    loader = PackageLoader("noneg.report", "assets")
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
 
 
 SHOWN = ("reliability", "distribution", "roc", "pr")
@@ -240,13 +229,17 @@ def notebook_cell(content: Document, charts: Sequence[tuple[Drawing, str]]) -> s
 
 def svg(name: str, evaluation: Evaluation) -> str:
     """Return a chart as an SVG image in the colors of the light page."""
+    fit = {"autosize": {"type": "fit", "contains": "padding"}}
+    return picture(specification(name) | fit, datasets(evaluation))
+
+
+def picture(spec: Spec, data: Mapping[str, Rows]) -> str:
+    """Return a chart of named data as an SVG image in the colors of the light page."""
     import vl_convert
 
-    fit = {"autosize": {"type": "fit", "contains": "padding"}}
-    spec = specification(name) | SIZE | fit
-    spec["datasets"] = {**spec.get("datasets", {}), **datasets(evaluation)}
-    picture: str = vl_convert.vegalite_to_svg(light(spec))
-    return picture
+    drawn = spec | SIZE | {"datasets": {**spec.get("datasets", {}), **data}}
+    image: str = vl_convert.vegalite_to_svg(light(drawn))
+    return image
 
 
 def light(value: Any) -> Any:  # noqa: ANN401

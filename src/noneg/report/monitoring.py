@@ -9,10 +9,32 @@ from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS
 from noneg.monitoring import NAMED, TESTS, spent
-from noneg.report.charts import FAINT, NEGATIVE, POSITIVE, Drawing, named, tooltip
-from noneg.report.document import About, Document, Number, Section, Sentence, Table, estimate_cells
-from noneg.report.html import SIZE, light, notebook_cell, render_still
-from noneg.report.payload import data_names
+from noneg.report.charts import (
+    ENDS,
+    FAINT,
+    NEGATIVE,
+    POSITIVE,
+    Drawing,
+    amount,
+    in_sentence,
+    kind,
+    layer,
+    named,
+    tooltip,
+)
+from noneg.report.document import (
+    About,
+    Document,
+    Number,
+    Section,
+    Sentence,
+    Table,
+    estimate_cells,
+    estimate_row,
+)
+from noneg.report.html import notebook_cell, picture, render_still
+from noneg.results import count
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,29 +46,6 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
 
 TITLE = "What changed?"
-# The meaning of each component, and how to respond to a change.
-WORDS = {
-    "prior": "The share of positives changed from {old:.4g} to {new:.4g} [{low:.4g}, "
-    "{high:.4g}]. No other change was detected.",
-    "shape": "The score distribution of all rows changed in a way that a different share of "
-    "positives does not explain, but that of labeled positives did not. The "
-    "negatives have changed. The new prior cannot be computed from the shift; have "
-    "rows reviewed, or estimate it again.",
-    "shape or prior": "The scores of all rows changed, but those of labeled positives did not. "
-    "Different negatives explain this about as well as a different share of positives. Have rows "
-    "reviewed before you change the prior.",
-    "labeling": "The scores of labeled positives changed, but those of all rows did not. Either "
-    "different positives are labeled now, or the change in positives is too small to "
-    "show among all rows.",
-    "scores": "The scores of labeled positives and of all rows changed together. Possible "
-    "causes are a new model version, changed features, or a new kind of positives. "
-    "The new prior cannot be computed from the shift; evaluate again with a prior "
-    "for these rows.",
-}
-REPAIR = (
-    "If the scores were calibrated in the reference period, multiplying their odds "
-    "by {factor:.4g} recalibrates them."
-)
 TITLES = {"prior": "Share of positives"}
 
 
@@ -85,14 +84,8 @@ def monitoring_to_html(
 
 def monitoring_to_notebook(monitoring: Monitoring) -> str:
     """Return the verdict and charts for a notebook."""
-    import vl_convert
-
-    data, pictures = _datasets(monitoring), []
-    for one in _drawings(monitoring).values():
-        spec = one.spec() | SIZE
-        used = {key: data[key] for key in data_names(spec) if key in data}
-        spec["datasets"] = {**spec.get("datasets", {}), **used}
-        pictures.append((one, vl_convert.vegalite_to_svg(light(spec))))
+    data = _datasets(monitoring)
+    pictures = [(one, picture(one.spec(), data)) for one in _drawings(monitoring).values()]
     return notebook_cell(monitoring_document(monitoring, About(title=TITLE)), pictures)
 
 
@@ -127,13 +120,13 @@ def verdict(monitoring: Monitoring) -> list[str]:
     new = last.prior if now is None else now.prior
     numbers = {"old": old.value, "new": new.value, "low": new.low, "high": new.high}
     unsure = last.moved == ("shape",) and not last.p_values["shape"] <= NAMED
-    told = [WORDS[name].format(**numbers) for name in (("shape or prior",) * unsure or last.moved)]
-    if last.moved != ("prior",):
-        told = [text.removesuffix(" No other change was detected.") for text in told]
+    names = ("shape_or_prior",) if unsure else last.moved
+    alone = f" {say('moved_prior_alone')}" * (last.moved == ("prior",))
+    told = [f"{say(f'moved_{name}', **numbers)}{alone}" for name in names]
     back = "" if monitoring.looks[-1].alarms else f", but not after {last.name}"
     told.append(f"The change is visible from {monitoring.since} on{back}.")
     if monitoring.calibrator is not None:
-        told.append(REPAIR.format(factor=exp(monitoring.calibrator.shift_)))
+        told.append(say("moved_repair", factor=exp(monitoring.calibrator.shift_)))
     return told
 
 
@@ -146,17 +139,19 @@ def _action(monitoring: Monitoring, about: About) -> tuple[Sentence, Sentence] |
 
 
 def _periods(monitoring: Monitoring) -> str:
-    count = len(monitoring.looks)
-    return f"{count} period{'s' * (count != 1)}"
+    return count(len(monitoring.looks), "period")
 
 
 def _sample(monitoring: Monitoring) -> str:
     first = monitoring.reference
-    return (
-        f"{_periods(monitoring)}, compared with {first.name} ({first.n_positive:,.0f} "
-        f"labeled positives, {first.n_marginal:,.0f} rows), {monitoring.setting}. "
-        f"With probability {100 * monitoring.level:.6g}%, no alarm is false and "
-        "each band holds in every period, no matter how often you check."
+    return say(
+        "moved_sample",
+        periods=_periods(monitoring),
+        first=first.name,
+        positives=first.n_positive,
+        rows=first.n_marginal,
+        setting=monitoring.setting,
+        percent=100 * monitoring.level,
     )
 
 
@@ -192,12 +187,8 @@ def _moved(monitoring: Monitoring) -> Section:
         )
         for number, look in enumerate(monitoring.looks, 1)
     )
-    text = (
-        "P-values for three questions, pooled over the last 1, 2, 4, ... periods: "
-        "did the share of positives change, did the scores change in a way that it "
-        "does not explain, and do new labeled positives differ from old ones?"
-    )
-    return Section.of("moved", "What was tested?", text, Table.of(header, rows, "Tests"))
+    table = Table.of(header, rows, "Tests")
+    return Section.of("moved", "What was tested?", say("moved_tests"), table)
 
 
 def _numbers(monitoring: Monitoring) -> Section:
@@ -238,38 +229,20 @@ def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
 
 def over_time(name: str, title: str) -> Chart:
     """Draw a metric over time: its band, its value, alarms, and the reference."""
-    import altair as alt
-
-    x = {
-        "field": "period",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "axis": {"labelOverlap": "greedy", "labelAngle": 0, "grid": False},
-    }
-    y = {
-        "type": "quantitative",
-        "title": f"{title[0].lower()}{title[1:]}",
-        "scale": {"zero": False},
-    }
+    x = kind("period", labelOverlap="greedy", labelAngle=0, grid=False) | {"sort": None}
+    y = amount("value", in_sentence(title), scale={"zero": False})
     base = named(f"time_{name}")
-    color = {
-        "condition": {"test": "datum.moved !== ''", "value": NEGATIVE},
-        "value": POSITIVE,
-    }
-    tip = [
-        {"field": "period", "type": "nominal"},
-        *tooltip(("value", "value"), ("low", "lower end"), ("high", "upper end")),
-        {"field": "moved", "type": "nominal", "title": "moved"},
-    ]
+    color = {"condition": {"test": "datum.moved !== ''", "value": NEGATIVE}, "value": POSITIVE}
+    moved = {"field": "moved", "type": "nominal", "title": "moved"}
+    tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
     start = named(f"start_{name}").mark_rule(stroke=FAINT, strokeDash=[5, 4])
     bars = base.mark_rule(strokeWidth=6, opacity=0.3)
     points = base.mark_point(filled=True, opacity=1, size=55)
-    return alt.layer(
-        start.encode(y=y | {"field": "value"}),
-        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y | {"field": "value"}),
+    return layer(
+        start.encode(y=y),
+        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
         bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
-        points.encode(x=x, y=y | {"field": "value"}, color=color, tooltip=tip),
+        points.encode(x=x, y=y, color=color, tooltip=tip),
     )
 
 
@@ -279,13 +252,7 @@ def _datasets(monitoring: Monitoring) -> dict[str, Rows]:
         start = _found(monitoring.reference, name)
         data[f"start_{name}"] = [] if start is None else [{"value": start.value}]
         data[f"time_{name}"] = [
-            {
-                "period": look.name,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-                "moved": ", ".join(look.moved),
-            }
+            {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
             for look in (monitoring.reference, *monitoring.looks)
             if (one := _found(look, name)) is not None and isfinite(one.value)
         ]

@@ -6,10 +6,11 @@ The templates are in ``noneg/sentences.json``; both fill them in with the same n
 from __future__ import annotations
 
 import math
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from noneg.recalibration.maps import Identity
-from noneg.results import at_most, fitting
+from noneg.results import at_most, count, fitting
 from noneg.sentences import say
 from noneg.theory import plan
 from noneg.verdict import COMMON, scale
@@ -30,13 +31,11 @@ SECOND = 0.25  # A second deviation is mentioned if it is at least this share of
 
 def sample(evaluation: Evaluation | Comparison) -> str:
     """Return a description of the rows."""
-    prior = known_prior(evaluation)
+    prior, sizes = known_prior(evaluation), counts(evaluation)
     if evaluation.is_labeled:
-        rows = _count(evaluation.n_marginal, "labeled row")
-        return f"{rows}, {_number(evaluation.n_positive)} positive; {prior}"
-    positive = _count(evaluation.n_positive, "labeled positive")
-    rows = _count(evaluation.n_unlabeled, "unlabeled row")
-    return f"{positive} and {rows}; {evaluation.setting}; {prior}"
+        rows = count(evaluation.n_marginal, "labeled row")
+        return f"{rows}, {sizes['positive']} positive; {prior}"
+    return f"{sizes['positive']} and {sizes['rows']}; {evaluation.setting}; {prior}"
 
 
 def known_prior(evaluation: Evaluation | Comparison) -> str:
@@ -50,14 +49,6 @@ def known_prior(evaluation: Evaluation | Comparison) -> str:
     value, low, high = fitting(found.value, found.low, found.high)
     least = f"at least {low} and " if float(low) > 0.0 else ""
     return f"prior {'unknown, ' * (kind == 'unknown')}{least}at most {high} (estimate {value})"
-
-
-def _number(n: float) -> str:
-    return "infinitely many" if math.isinf(n) else f"{n:,.0f}"
-
-
-def _count(n: float, what: str) -> str:
-    return f"{_number(n)} {what}{'s' * (n != 1)}"
 
 
 def short(x: float) -> str:
@@ -142,13 +133,13 @@ def known(evaluation: Evaluation) -> str:
     return text + (say("known_selection", factor=factor) if factor > 1.0 else "")
 
 
-def counts(evaluation: Evaluation) -> dict[str, str]:
+def counts(evaluation: Evaluation | Comparison) -> dict[str, str]:
     """Return the number of rows of each kind, as text."""
     if evaluation.is_labeled:
-        rows = _count(evaluation.n_marginal, "row")
-        return {"rows": rows, "positive": _number(evaluation.n_positive)}
-    positive = _count(evaluation.n_positive, "labeled positive")
-    return {"positive": positive, "rows": _count(evaluation.n_unlabeled, "unlabeled row")}
+        rows = count(evaluation.n_marginal, "row")
+        return {"rows": rows, "positive": count(evaluation.n_positive)}
+    positive = count(evaluation.n_positive, "labeled positive")
+    return {"positive": positive, "rows": count(evaluation.n_unlabeled, "unlabeled row")}
 
 
 def plain_sample(evaluation: Evaluation) -> str:
@@ -268,15 +259,8 @@ def _clipped(x: float) -> str:
 
 def _runs(diagram: Sequence[Point]) -> list[list[Point]]:
     """Return runs of points on one side of the diagonal that include a significant deviation."""
-    runs: list[list[Point]] = []
-    previous = 0
-    for point in diagram:
-        side = 1 if point.frequency > point.score else -1
-        if side == previous:
-            runs[-1].append(point)
-        else:
-            runs.append([point])
-        previous = side
+    sides = groupby(diagram, key=lambda point: point.frequency > point.score)
+    runs = [list(run) for _, run in sides]
     return [_trimmed(run) for run in runs if any(point.side for point in run)]
 
 

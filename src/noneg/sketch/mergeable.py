@@ -1,25 +1,24 @@
-"""The class `Sketch`."""
+"""The class `Sketch`, and its forms outside memory, which are read back with strict checks."""
 
 from __future__ import annotations
 
+import json
+import math
+import reprlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from noneg import checks
-from noneg.checks import check_choice
-from noneg.errors import InputError
+from noneg.atomic import replacing, write_text
+from noneg.checks import LARGEST_WEIGHT, MOST_ROWS, check_choice
+from noneg.errors import InputError, MissingFileError
+from noneg.kernels import bucket_of
 from noneg.knowledge import Knowledge
+from noneg.results import count
 from noneg.scores import labeled_columns
-from noneg.sketch import forms
-from noneg.sketch.forms import (
-    SUMS,
-    add_rows,
-    empty_table,
-    fast_loops,
-    merge_into,
-    pu_scores,
-)
+from noneg.sketch.forms import GRIDS, SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
 
 if TYPE_CHECKING:
     import os
@@ -27,9 +26,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
     from noneg.scores import PUScores
     from noneg.sketch.forms import Kind
+
+
+SCHEMA = "noneg.sketch/2"
+# Advice for sketches from an earlier version.
+_EARLIER = {"noneg.sketch/1": " Its buckets are wider; sketch the rows again."}
+GROUPS = ("unlabeled", "positive")
+_FACTS = ("weight_kind", "setting", "prior", "prior_interval")
+_METADATA = b"noneg"
+# Sums of many rows may leave their theoretical range by this much, due to rounding error.
+ROUNDING = 1e-6
+_REMEDY = "Sketch the rows again."
+# Beyond this limit, sums of several values would overflow.
+LARGEST = 1e300
 
 
 class Sketch:
@@ -334,21 +347,51 @@ class Sketch:
         >>> Sketch().update([0], [0.5]).to_dict()["unlabeled"]
         {'n': [1], 'sum': [0.5]}
         """
-        return forms.to_dict(self)
+        bucket, columns = self._occupied()
+        out: dict[str, object] = {**self._head(), "bucket": bucket.tolist()}
+        for group in GROUPS:
+            names = SUMS[self.weight_kind]
+            out[group] = {name: columns[f"{group}_{name}"].tolist() for name in names}
+        return out | {name: columns[name].tolist() for name in ("low", "high")}
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Self:
         """Return the sketch from the output of `to_dict`; anything else raises an error."""
-        return forms.from_dict(cls, content)
+        head = _checked_head(content)
+        names = SUMS[head["weight_kind"]]
+        groups = {group: _part(content, group) for group in GROUPS}
+        columns = {
+            f"{group}_{name}": _part(part, name) for group, part in groups.items() for name in names
+        }
+        columns |= {name: _part(content, name) for name in ("low", "high")}
+        return cls._build(head, _part(content, "bucket"), columns)
 
     def to_arrow(self) -> pa.Table:
         """Return a PyArrow table with one row per occupied bucket; `from_arrow` is the inverse."""
-        return forms.to_arrow(self)
+        import pyarrow as pa
+
+        bucket, columns = self._occupied()
+        head = json.dumps(self._head(), allow_nan=False).encode()
+        table = pa.table({"bucket": bucket.astype(np.int32), **columns})
+        return table.replace_schema_metadata({_METADATA: head})
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> Self:
         """Return the sketch from the output of `to_arrow`; anything else raises an error."""
-        return forms.from_arrow(cls, table)
+        found = (table.schema.metadata or {}).get(_METADATA)
+        if found is None:
+            raise InputError(
+                "table", f"must be a sketch: its metadata lacks {_METADATA.decode()!r}."
+            )
+        head = _checked_head(_parsed(found.decode()))
+        columns = {}
+        for name in ("bucket", *_column_names(head["weight_kind"])):
+            if name not in table.column_names or table[name].null_count:
+                raise InputError(
+                    "table", f"must be a sketch: column {name!r} is missing or has missing values."
+                )
+            columns[name] = table[name].to_numpy()
+        return cls._build(head, columns.pop("bucket"), columns)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the sketch to a .parquet or .json file; the write is atomic.
@@ -362,18 +405,72 @@ class Sketch:
         ...     Sketch.load(f"{folder}/day.json")
         Sketch(1 positive, 1 unlabeled row, 2 buckets)
         """
-        forms.save(self, path)
+        if _ending(Path(path)) == ".json":
+            write_text(path, json.dumps(self.to_dict(), allow_nan=False))
+            return
+        table = self.to_arrow()
+        from pyarrow.parquet import write_table
+
+        with replacing(path) as partial:
+            write_table(table, partial)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a sketch written by `save`; a damaged or unrelated file raises an error."""
-        return forms.load(cls, path)
+        file = Path(path)
+        kind = _ending(file)
+        if not file.is_file():
+            raise MissingFileError("path", f"must be a file, but {str(file)!r} does not exist.")
+        try:
+            if kind == ".json":
+                return cls.from_dict(_parsed(file.read_text(encoding="utf-8")))
+            return cls.from_arrow(_parquet(file))
+        except ValueError as error:
+            raise InputError("path", f"is not a complete sketch: {str(file)!r}: {error}") from error
+
+    def _head(self) -> dict[str, object]:
+        facts = {name: getattr(self, name) for name in _FACTS}
+        return {"schema": SCHEMA, "buckets": GRIDS[self.weight_kind].size, **facts}
+
+    def _occupied(self) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
+        """Return the occupied buckets, and the columns of the table there; counts are integers."""
+        bucket = np.flatnonzero(self._table[:, -1] >= 0.0)
+        columns = zip(_column_names(self.weight_kind), self._table[bucket].T, strict=True)
+        return bucket, {
+            name: x.astype(np.int64) if name.endswith("_n") else x for name, x in columns
+        }
+
+    @classmethod
+    def _build(cls, head: dict[str, Any], bucket: object, columns: dict[str, object]) -> Self:
+        """Return a sketch from columns, each checked to be what a sketch could have written."""
+        sketch = cls(**head)
+        index = _vector(bucket, "bucket")
+        values = {name: _vector(column, name) for name, column in columns.items()}
+        for name, column in values.items():
+            if column.size != index.size:
+                sizes = f"got {column.size:,} and {index.size:,} entries"
+                raise InputError(name, f"must be as long as 'bucket', {sizes}. {_REMEDY}")
+        _require(np.diff(index, prepend=-1.0) > 0.0, "bucket", "increase from 0", index)
+        low, high = values["low"], values["high"]
+        grid = GRIDS[head["weight_kind"]]
+        for name, column in (("low", low), ("high", high)):
+            _require((column >= 0.0) & (column <= 1.0), name, "lie in [0, 1]", column)
+            _require(bucket_of(column, grid) == index, name, "lie in its bucket", column)
+        _require(low <= high, "low", "be at most 'high'", low)
+        for group in GROUPS:
+            names = SUMS[head["weight_kind"]]
+            _check_group(
+                {f"{group}_{name}": values[f"{group}_{name}"] for name in names}, low, high
+            )
+        counts = values["unlabeled_n"] + values["positive_n"]
+        _require(counts > 0.0, "bucket", "contain a row", index)
+        sketch._table[index.astype(np.int64)] = np.stack(list(values.values()), axis=-1)
+        return sketch
 
     def __repr__(self) -> str:
-        positive = f"{self.n_positive:,} positive{'s' * (self.n_positive != 1)}"
-        rows = f"{self.n_unlabeled:,} unlabeled row{'s' * (self.n_unlabeled != 1)}"
         occupied = int(np.count_nonzero(self._table[:, -1] >= 0.0))
-        return f"Sketch({positive}, {rows}, {occupied:,} bucket{'s' * (occupied != 1)})"
+        rows = f"{count(self.n_positive, 'positive')}, {count(self.n_unlabeled, 'unlabeled row')}"
+        return f"Sketch({rows}, {count(occupied, 'bucket')})"
 
 
 def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
@@ -399,3 +496,91 @@ def _kind(scores: PUScores) -> Kind:
         rule = "must not have more than one of counts, weights and labeling rates (propensity)"
         raise InputError("scores", rule, remedy="Keep these rows in memory.")
     return "propensity" if rated else "importance" if weighted else "frequency"
+
+
+def _column_names(kind: Kind) -> list[str]:
+    """Return the columns of a table, in order."""
+    return [*(f"{group}_{name}" for group in GROUPS for name in SUMS[kind]), "low", "high"]
+
+
+def _parquet(file: Path) -> pa.Table:
+    import pyarrow as pa
+    from pyarrow.parquet import read_table
+
+    try:
+        return read_table(file)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"it cannot be read ({str(error).splitlines()[0]})") from error
+
+
+def _ending(path: Path) -> str:
+    if path.suffix not in (".json", ".parquet"):
+        raise InputError("path", "must end in .json or .parquet", value=str(path))
+    return path.suffix
+
+
+def _parsed(text: str) -> Any:  # noqa: ANN401
+    def refuse(word: str) -> float:
+        raise ValueError(f"{word} is not a number")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"its text is not valid JSON ({error})") from error
+
+
+def _part(content: Any, name: str) -> Any:  # noqa: ANN401
+    if not isinstance(content, dict) or name not in content:
+        raise ValueError(f"a sketch must have an entry {name!r}, but this one does not.")
+    return content[name]
+
+
+def _checked_head(content: Any) -> dict[str, Any]:  # noqa: ANN401
+    schema = _part(content, "schema")
+    if schema != SCHEMA:
+        remedy = _EARLIER.get(schema, "") if isinstance(schema, str) else ""
+        raise ValueError(f"this version reads sketches of type {SCHEMA!r}, got {schema!r}.{remedy}")
+    head = {name: _part(content, name) for name in _FACTS}
+    check_choice(head["weight_kind"], "weight_kind", SUMS)
+    size = GRIDS[head["weight_kind"]].size
+    if _part(content, "buckets") != size:
+        raise ValueError(f"a sketch must have {size} buckets, got {content['buckets']!r}.")
+    if isinstance(head["prior_interval"], list):
+        head["prior_interval"] = tuple(head["prior_interval"])
+    return head
+
+
+def _check_group(sums: dict[str, Floats], low: Floats, high: Floats) -> None:
+    for name, column in sums.items():
+        _require(column >= 0.0, name, "not be negative", column)
+    (name, n), *weights, (_, total) = sums.items()
+    rule = f"be an integer, and at most {MOST_ROWS:,} with those before it"
+    _require((n == np.floor(n)) & (np.cumsum(n) <= MOST_ROWS), name, rule, n)
+    mass = n
+    if weights:
+        (name, mass), (squares, square) = weights
+        _require(mass <= LARGEST_WEIGHT * n, name, f"be at most {LARGEST_WEIGHT:g} per row", mass)
+        root = np.sqrt(square)
+        fits = (root <= mass * (1.0 + ROUNDING)) & (mass <= np.sqrt(n) * root * (1.0 + ROUNDING))
+        _require(fits, squares, "be consistent with the weights", square)
+    fits = (total >= mass * low * (1.0 - ROUNDING)) & (total <= mass * high * (1.0 + ROUNDING))
+    _require(fits, list(sums)[-1], "give a mean between 'low' and 'high'", total)
+
+
+def _vector(values: object, name: str) -> Floats:
+    try:
+        column = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        column = np.array(math.nan)
+    if column.ndim != 1:
+        msg = f"must be a list of numbers, got {reprlib.repr(values)}."
+        raise InputError(name, msg, remedy=f"{_REMEDY}")
+    _require(np.abs(column) < LARGEST, name, f"be a number below {LARGEST:g}", column)
+    return column
+
+
+def _require(good: NDArray[np.bool_], name: str, rule: str, column: Floats) -> None:
+    """Raise an error about the first invalid entry in a column."""
+    if not good.all():
+        k = int(np.argmin(good))
+        raise InputError(name, f"must {rule}, got {float(column[k])!r} in entry {k}. {_REMEDY}")

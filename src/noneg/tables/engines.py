@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.checks import WeightKind
     from noneg.kernels import Grid
     from noneg.tables.batches import Column, Wanted
 
@@ -149,11 +150,15 @@ def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
     rows = bucketed(labeled_rows(frame, wanted), GRIDS[wanted.weight_kind])
     sums = _fetched(summed(rows, wanted))
     _check_sums(sums, wanted, frame)
-    sketch = Sketch(weight_kind=wanted.weight_kind)
-    names = SUMS[wanted.weight_kind]
+    return sketch_of_sums(sums, wanted.weight_kind)
+
+
+def sketch_of_sums(sums: Sums, kind: WeightKind) -> Sketch:
+    """Return the sketch of sums that an engine computed for each group and bucket."""
+    sketch = Sketch(weight_kind=kind)
     for group in (0, 1):
         here = sums["flag"] == group
-        columns = np.stack([sums[name][here] for name in names], axis=-1)
+        columns = np.stack([sums[name][here] for name in SUMS[kind]], axis=-1)
         sketch.add_sums(group, sums["bucket"][here], columns, sums["low"][here], sums["high"][here])
     return sketch
 

@@ -290,9 +290,9 @@ def read_sketch(  # noqa: PLR0913 - as `read`
     return facts.add_table(rows._table)  # noqa: SLF001
 
 
-def read_columns(source: object, wanted: Wanted) -> Columns:
+def read_columns(source: object, wanted: Wanted, progress: Progress | None = None) -> Columns:
     """Return all rows, in order."""
-    rows = read_rows(source, wanted, exact=True, progress=None)
+    rows = read_rows(source, wanted, exact=True, progress=progress)
     assert isinstance(rows, Columns)  # noqa: S101 - all rows are wanted
     return rows
 

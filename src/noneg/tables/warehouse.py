@@ -8,18 +8,17 @@ and translated by sqlglot.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noneg.errors import InputError, did_you_mean
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
-from noneg.sketch import Sketch
 from noneg.sketch.forms import GRIDS, SUMS
 from noneg.sketch.grouped import GroupCounter
 from noneg.tables.batches import Wanted, meaning
-from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some
+from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some, sketch_of_sums
 from noneg.tables.files import identifier, literal, open_files
 from noneg.tables.groups import Grouping
 
@@ -27,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
+    from numpy.typing import NDArray
     from sqlglot.expressions import Expression
 
     from noneg.checks import WeightKind
+    from noneg.sketch import Sketch
     from noneg.sketch.grouped import GroupSums
 
 # Dialects, by their sqlglot names.
@@ -246,10 +247,9 @@ def read_by_group(source: object, by: Sequence[str]) -> tuple[Sketch, GroupSums]
     """
     table = _table(source, by)
     _check(table)
-    numbers = {name: np.asarray(table[name]) for name in table.column_names if name not in by}
-    kind = _kind(table)
+    numbers, kind = _numbers(table), _kind(table)
     weight, square = (numbers[x] for x in (("n", "n") if kind == "frequency" else SUMS[kind][1:3]))
-    score = np.clip(numbers["total"] / weight, numbers["low"], numbers["high"])
+    score = np.clip(numbers["sum"] / weight, numbers["low"], numbers["high"])
     grouping, counter = Grouping(by), GroupCounter(tuple(by), kind)
     codes = grouping.codes([table[name].to_pylist() for name in by])
     flags = numbers["flag"] == 1
@@ -329,15 +329,11 @@ def _kind(table: pa.Table) -> WeightKind:
 
 
 def _sketch(table: pa.Table) -> Sketch:
-    kind = _kind(table)
-    names = ["total" if name == "sum" else name for name in SUMS[kind]]
-    flag = np.asarray(table["flag"], dtype=np.float64)
-    sketch = Sketch(weight_kind=kind)
-    for group in (0, 1):
-        here = flag == group
-        columns = {
-            name: np.asarray(table[name])[here] for name in (*names, "bucket", "low", "high")
-        }
-        sums = np.stack([columns[name] for name in names], axis=-1)
-        sketch.add_sums(group, columns["bucket"], sums, columns["low"], columns["high"])
-    return sketch
+    return sketch_of_sums(_numbers(table), _kind(table))
+
+
+def _numbers(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """Return the sums of a result by the names that they have in a sketch."""
+    names = {"sum": "total"} | {name: name for name in ("flag", "bucket", "n", "low", "high")}
+    names |= {name: name for name in _OPTIONAL if name in table.column_names}
+    return {name: np.asarray(table[column]) for name, column in names.items()}

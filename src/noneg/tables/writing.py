@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from duckdb import DuckDBPyRelation
-    from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.laws import Rows
     from noneg.scores import PUScores
     from noneg.tables.files import OpenFiles
-
-    Floats = NDArray[np.float64]
 
 _FORMATS = {
     ".parquet": "FORMAT parquet",
@@ -111,7 +109,7 @@ def format_options(path: Path) -> str:
     raise InputError("path", f"must end in one of {', '.join(_FORMATS)}", value=str(path))
 
 
-def _rows(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _rows(rows: Rows) -> tuple[Floats, Flags]:
     if isinstance(rows, SplitRows):
         unlabeled, positive = (_rows(source)[0] for source in rows.sources)
         flags = np.repeat([True, False], [positive.size, unlabeled.size])

@@ -1,0 +1,363 @@
+"""The question that the options of a command ask: which rows to read, and with which prior."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from noneg.cli.options import EstimatedPrior, UnknownPrior, dashed
+from noneg.cli.output import busy, console, print_json, progress, say, show
+from noneg.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from noneg.audit import Audit
+    from noneg.evaluation import Evaluation
+    from noneg.prior import PriorEstimate
+    from noneg.report import About
+    from noneg.report.document import Document
+    from noneg.scores import PUScores
+    from noneg.sketch import Sketch
+    from noneg.sketch.grouped import GroupSums
+    from noneg.tables.batches import Columns
+    from noneg.tables.groups import Grouping
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """The input of a command, as text and for JSON.
+
+    Examples
+    --------
+    >>> source = Source(("-",), {"score": "p", "label": "y", "weight": None})
+    >>> source.name, source.words
+    ('standard input', "standard input: score 'p', label 'y'")
+    >>> Source((), {"score": "p"}, table="loans").name
+    'loans'
+    """
+
+    files: tuple[str, ...]
+    columns: Mapping[str, object]
+    table: str | None = None
+
+    @property
+    def name(self) -> str:
+        """Name of the files or the table."""
+        files = ["standard input" if file == STANDARD_INPUT else file for file in self.files]
+        return ", ".join([*files, *filter(None, [self.table])])
+
+    @property
+    def words(self) -> str:
+        """Name and columns of the input as text."""
+        named = [f"{key.replace('_', ' ')} {_shown(x, repr)}" for key, x in self._given()]
+        return f"{self.name}: {', '.join(named)}"
+
+    def _given(self) -> list[tuple[str, object]]:
+        return [(key, value) for key, value in self.columns.items() if value]
+
+    def to_dict(self) -> dict[str, object]:
+        """Return plain text and lists, ready for JSON."""
+        table = {} if self.table is None else {"table": self.table}
+        return {"files": list(self.files), **self.columns, **table}
+
+    def about(self, title: str) -> About:
+        """Return the origin to be shown on a page."""
+        from noneg.report.document import About, digest_files, last_changed
+
+        where = {"files" if self.table is None else "table": self.name}
+        columns = {key.replace("_", " "): _shown(value, str) for key, value in self._given()}
+        return About(
+            title=title,
+            source=where | columns,
+            command=shlex.join(["noneg", *sys.argv[1:]]),
+            digests=digest_files(self.files),
+            date=last_changed(self.files),
+        )
+
+
+def _shown(value: object, how: Callable[[object], str]) -> str:
+    return ", ".join(map(how, value)) if isinstance(value, tuple) else how(value)
+
+
+COLUMNS = (
+    *("score", "label", "positive_label", "unlabeled_label", "unlabeled_is_empty"),
+    *("weight", "weight_kind"),
+)
+
+
+class Question:
+    """The rows a command should process, given by the values of the options of `reading`."""
+
+    def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
+        from noneg.checks import check_level, check_selection
+
+        self.files = tuple(files)
+        names = ("engine", "master", "table", "exact", "level")
+        self.engine, self.master, self.table, self.exact, self.level = map(asked.pop, names)
+        self.summed = asked.pop("summed")
+        self.setting = asked.pop("setting")
+        self.prior = asked.pop("prior", None)
+        self.prior_interval = asked.pop("prior_interval", None)
+        self.selection = check_selection(asked.pop("selection", 1.0))
+        self.columns = {name: asked.pop(name) for name in COLUMNS}
+        self.by, self.as_json = asked.pop("by", ()), asked.pop("as_json", False)
+        self.grouping: Grouping | None = None
+        self.groups: GroupSums | None = None
+        self.rows: Columns | Sketch | None = None
+        self.notes: tuple[str, ...] = ()
+        check_level(self.level)
+        self._check_engine()
+        self.audit = self._load(asked.pop("audit", None))
+
+    @property
+    def source(self) -> Source:
+        """Description of the input."""
+        groups = {"by": self.by} if self.by else {}
+        if self.summed:
+            return Source(self.files, {"summed": self.summed} | groups)
+        unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
+        named = {name: x for name, x in self.columns.items() if name not in unsaid}
+        return Source(self.files, named | groups, self.table)
+
+    @property
+    def reading(self) -> str:
+        """The files and columns as options for another command."""
+        named = {name: self.columns[name] for name in COLUMNS[:4] if self.columns[name] is not None}
+        options = [text for name, x in named.items() for text in (f"--{dashed(name)}", str(x))]
+        flags = ["--unlabeled-is-empty"] if self.columns["unlabeled_is_empty"] else []
+        cluster = {"engine": self.engine, "master": self.master, "table": self.table}
+        given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
+        remote = [text for name, x in given.items() for text in (f"--{name}", str(x))]
+        return shlex.join([*self.files, *options, *flags, "--setting", self.setting, *remote])
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether there are scores, either per row or summed."""
+        return bool(self.columns["score"] or self.summed)
+
+    @property
+    def is_labeled(self) -> bool:
+        """Whether every row has its label, which determines the prior."""
+        from noneg.checks import is_labeled
+
+        return is_labeled(self.setting)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a cluster reads the rows."""
+        return bool(self.engine != "local")
+
+    def _check_engine(self) -> None:
+        if not self.files and self.table is None:
+            raise click.UsageError("Missing argument 'FILE...'.")
+        if self.is_remote and not self.master:
+            rule = "must give the address of the cluster with --engine spark, such as"
+            raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
+        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
+        if self.summed and (self.is_remote or self.exact or any(columns)):
+            rule = (
+                "must not be combined with columns, --exact or --engine: its rows are already "
+                "summed"
+            )
+            raise InputError(f"from_{self.summed}", rule)
+        if self.by and self.summed == "sketch":
+            rule = "must not be given with --from-sketch, which has no groups"
+            raise InputError("by", rule, remedy="Pass the rows, or --from-sql with a query --by.")
+        for name, value in (("master", self.master), ("table", self.table)):
+            if not self.is_remote and value is not None:
+                raise InputError(name, "requires --engine spark", value=value)
+
+    def _load(self, path: str | None) -> Audit | None:
+        """Load knowledge about the population from an audit, if one is given."""
+        if path is None:
+            return None
+        from noneg.audit import Audit
+
+        if self.prior is not None or self.prior_interval is not None:
+            rule = "must not be given with --prior: it already contains a prior"
+            raise InputError("audit", rule)
+        audit = Audit.load(path)
+        if audit.setting != self.setting:
+            rule = f"must use the same setting, but {path!r} is from {audit.setting} rows"
+            raise InputError("audit", rule)
+        self.prior, self.prior_interval = audit.middle, audit.prior_set
+        if self.selection == 1.0:
+            self.selection = audit.factor
+        self.notes = (audit.told(self.selection),)
+        return audit
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Any, Callable[[int, int | None], None] | None]]:
+        """Yield the input for `noneg.tables`, files or a cluster's frame, and a progress bar."""
+        if not self.is_remote:
+            with progress(f"Reading {self.source.name}") as advance:
+                yield list(self.files), advance
+            return
+        from noneg.tables.engines import spark_table
+
+        cluster = spark_table(self.master, self.files, self.table)
+        with busy(f"Reading on {self.master}"), cluster as frame:
+            yield frame, None
+
+    def read(self, prior: float | None = None) -> PUScores:
+        """Return the scores with a given prior or none, and record notes on known negatives."""
+        from noneg.knowledge import Knowledge
+        from noneg.tables.batches import Wanted
+        from noneg.tables.groups import Grouping
+        from noneg.tables.reading import read_rows, to_scores
+
+        known = {"prior": prior, "prior_interval": self.prior_interval, "selection": self.selection}
+        if self.summed:
+            return self._sketch().scores(setting=self.setting, **known)
+        grouping = self.grouping = Grouping(self.by) if self.by else None
+        wanted, facts = Wanted(**self.columns, groups=grouping), Knowledge.given(**known)
+        facts.check_setting(self.setting)
+        with self.opened() as (table, advance):
+            rows = read_rows(table, wanted, exact=self.exact, progress=advance)
+        scores = to_scores(rows, wanted, self.setting, facts)
+        if grouping is not None:
+            self.rows, self.groups = rows, grouping.sums(rows, wanted.weight_kind)
+        self.note_negatives(rows, scores.prior)
+        return scores
+
+    def _sketch(self) -> Sketch:
+        """Return the sum of the given sketches."""
+        from noneg.sketch import Sketch
+        from noneg.tables.warehouse import read_by_group, read_sums
+
+        if self.by:
+            sketch, self.groups = read_by_group(list(self.files), self.by)
+            return sketch
+        if self.summed == "sql":
+            return read_sums(list(self.files))
+        first, *others = map(Sketch.load, self.files)
+        return sum(others, start=first)
+
+    def keep_rows(self) -> None:
+        """Ask for all rows in memory, as commands that separate groups do."""
+        if self.exact is False or self.summed:
+            raise click.UsageError(
+                "Give --by without --sketch or --from-sql: groups are separated row by row."
+            )
+        self.exact = True
+
+    @property
+    def kept_rows(self) -> Columns:
+        """All rows read together with their groups, in memory."""
+        from noneg.tables.batches import Columns
+
+        assert isinstance(self.rows, Columns)  # noqa: S101 - commands ask for all rows first
+        return self.rows
+
+    def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
+        """Record the bounds that follow from known negatives, and their limitations."""
+        from noneg.sketch import Sketch
+
+        if isinstance(rows, Sketch) or rows.negative is None or not rows.negative.any():
+            return
+        from noneg.audit import known_negatives
+
+        rest = ~rows.flags & ~rows.negative
+        groups = (rows.score[group] for group in (rows.flags, rows.negative, rest))
+        found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
+        self.notes = (*self.notes, *found.notes)
+
+    def scores(self) -> tuple[PUScores, PriorEstimate | None]:
+        """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
+        method = self.prior_method
+        if method is None:
+            self.check_known()
+            return self.read(self.prior), None
+        from noneg.prior import estimate_prior
+
+        scores = self.read()
+        found = estimate_prior(scores, method=method, level=self.level)
+        return found.apply(scores), found
+
+    def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
+        """Return the same as `scores`, for a command that can work without a prior."""
+        if not isinstance(self.prior, UnknownPrior):
+            self.check_known(needed=False)
+            return self.scores()
+        self._check_alone("unknown")
+        return self.read(), None
+
+    def check_known(self, *, needed: bool = True) -> None:
+        """Raise if the prior is missing but needed."""
+        from noneg.checks import missing_prior
+
+        if isinstance(self.prior, UnknownPrior):
+            rule = "must be known here: give a number, or 'estimate' to estimate it from these rows"
+            raise InputError("prior", rule, value="unknown")
+        if self.prior is None and self.prior_interval is None and not self.is_labeled:
+            raise missing_prior(self.setting, needed=needed)
+
+    def _check_alone(self, word: str) -> None:
+        """Raise if labels or an interval are combined with a prior that is not a number."""
+        from noneg.checks import determined
+
+        if self.is_labeled:
+            raise determined("prior", word)
+        if self.prior_interval:
+            rule = f"must not be given with --prior {word}"
+            raise InputError("prior_interval", rule, remedy="Omit --prior.")
+
+    def answer(
+        self,
+        schema: str,
+        content: Mapping[str, Any],
+        shown: Callable[[], Document],
+        title: str = "",
+    ) -> None:
+        """Print the source and the content as JSON, or the title, if any, and a document."""
+        if self.as_json:
+            print_json(schema, source=self.source.to_dict(), **content)
+            return
+        out = console()
+        if title:
+            say(out, title, style="bold")
+        show(out, shown())
+
+    def tell_notes(self) -> None:
+        """Print notes on the rows if the output cannot include them."""
+        for note in self.notes:
+            say(console(error=True), f"Note: {note}")
+
+    @property
+    def prior_method(self) -> str | None:
+        """The method requested by ``--prior estimate``, or None if a prior is given."""
+        if not isinstance(self.prior, EstimatedPrior):
+            return None
+        self._check_alone("estimate")
+        from noneg.prior import DEFAULT
+
+        return str(self.prior) or DEFAULT
+
+
+def tell_prior(
+    evaluation: Evaluation, found: PriorEstimate | None, question: Question
+) -> Evaluation:
+    """Add to an evaluation how its prior was estimated, along with any warnings."""
+    from dataclasses import replace
+
+    warnings = (*evaluation.warnings, *question.notes)
+    evaluation = replace(evaluation, warnings=warnings, audit=question.audit)
+    if found is None:
+        return evaluation
+    # The ends actually used, which lie inside (0, 1).
+    ends = evaluation.prior
+    prior = replace(found.to_estimate(), low=ends.low, high=ends.high)
+    warnings = (
+        *evaluation.warnings,
+        *found.warnings,
+        f"The estimated prior assumes that {found.assumption}.",
+    )
+    return replace(evaluation, prior=prior, warnings=warnings)
