@@ -17,7 +17,8 @@ import numpy as np
 from noneg.audit.estimates import Review
 from noneg.audit.planning import Design
 from noneg.errors import Argument, InputError
-from noneg.tables.batches import as_text, meaning
+from noneg.tables.batches import as_text
+from noneg.tables.labels import meaning
 from noneg.tables.reading import read_texts
 
 if TYPE_CHECKING:

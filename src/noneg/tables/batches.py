@@ -1,27 +1,32 @@
 """Turn Arrow record batches into columns or a sketch; all rows of a table are checked here.
 
-`Wanted` names the columns to read, `Labels` determines batch by batch which rows are positive, and
-`fill` collects the rows in arrays, or in a sketch once there are too many.
+`Wanted` names the columns to read, and `fill` collects the rows in arrays, or in a sketch once
+there are too many.
 """
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
-from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_flags, check_scores, check_weights, is_labeled, number_advice
-from noneg.errors import Argument, InputError, did_you_mean
-from noneg.kernels import binary_flags
+from noneg.checks import check_scores, check_weights, is_labeled, number_advice
+from noneg.errors import InputError, did_you_mean
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
 from noneg.sketch.forms import add_rows, empty_table, fast_loops
+from noneg.tables.labels import (
+    NUMBER,
+    Labels,
+    about_columns,
+    first_null,
+    refuse_missing,
+    refuse_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -30,13 +35,11 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.tables.groups import Grouping
+    from noneg.tables.labels import Column, Flags, Place
 
     # Called with the number of rows done so far, and the total number of rows if it is known.
     Progress = Callable[[int, int | None], None]
-    Place = Callable[[int], str]
-    Column = Any  # An Arrow array.
     Batch = dict[str, Column]
-    Flags = NDArray[np.bool_]
 
 _MOST_NAMES = 20
 
@@ -141,222 +144,12 @@ class Columns:
 _ARRAYS = ("score", "flags", "weight", "negative", "codes")
 
 
-@contextmanager
-def about_columns(place: Place | None = None) -> Iterator[None]:
-    """Make errors about arguments refer to the corresponding columns and the location of a row."""
-    try:
-        yield
-    except InputError as error:
-        raise error.of_column(place) from error
-
-
-def refuse_missing(argument: str, name: str, place: str) -> NoReturn:
-    """Raise an error for a row without a value."""
-    advice = {
-        "label": "Write the value that means unlabeled into such rows, or pass "
-        "unlabeled_is_empty (--unlabeled-is-empty) if an empty label means that the "
-        "row was not reviewed.",
-        "score": "Remove rows without a score, or impute the score; no row is dropped silently.",
-        "weight": "Write the weight into such rows, or 0 to exclude a row.",
-    }.get(argument, "Fill in missing values first, or name the columns to use with --feature.")
-    what = argument if argument in ("label", "score", "weight") else "number"
-    msg = f"column {name!r} must contain a {what} in every row, but {place} has none."
-    raise ValueError(f"{msg} {advice}")
-
-
-def refuse_text(name: str, value: object, place: str) -> NoReturn:
-    """Raise an error for a row that contains text instead of a number."""
-    msg = f"column {name!r} must contain numbers, got {value!r} in {place}."
-    raise ValueError(f"{msg} {number_advice(value)}")
-
-
 def _listed(names: Sequence[str]) -> str:
     if not names:
         return "It has no columns."
     shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
     more = len(names) - _MOST_NAMES
     return f"It has {shown}" + (f" and {more} more." if more > 0 else ".")
-
-
-# More distinct labels than this are not worth counting, because it must be the wrong column.
-MOST_LABELS = 1000
-
-NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)|nan", re.IGNORECASE)
-
-_WHOLE = re.compile(r"[+-]?\d{1,15}")
-
-_WORDS = {"true": True, "false": False}
-
-
-def meaning(label: object) -> object:
-    """Return the number or boolean that a label represents, else its text.
-
-    Examples
-    --------
-    >>> meaning("1"), meaning("1.0") == meaning(True), meaning("TRUE"), meaning("yes")
-    (1, True, True, 'yes')
-    """
-    if isinstance(label, Decimal):
-        return float(label)
-    text = label.decode(errors="backslashreplace") if isinstance(label, bytes) else label
-    if not isinstance(text, str):
-        return text
-    word = text.strip().casefold()
-    if _WHOLE.fullmatch(word):
-        return int(word)
-    return float(word) if NUMBER.fullmatch(word) else _WORDS.get(word, text)
-
-
-_NOWHERE = object()
-
-
-def _is_empty(means: object) -> bool:
-    """Return whether a label is missing: None, nan, or blank text."""
-    blank = isinstance(means, str) and not means.strip()
-    return blank or means is None or means != means  # noqa: PLR0124
-
-
-class Labels:
-    """Flags positive rows, and collects the distinct labels in order to check them together."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        self.wanted = wanted
-        self.positive = 1 if wanted.positive_label is None else meaning(wanted.positive_label)
-        given = wanted.unlabeled_label
-        self.unlabeled = _NOWHERE if given is None else meaning(given)
-        self.found: dict[object, None] = {}
-        self.seen_unlabeled, self.seen_empty = False, False
-        if self.unlabeled == self.positive:
-            rule = "must differ from the positive label"
-            raise InputError("unlabeled_label", rule, value=given)
-
-    def kinds(self, column: Column, place: Place) -> tuple[Flags, Flags | None]:
-        """Return which rows are positive, and which are known negatives, if applicable.
-
-        `place` describes the location of a row.
-        """
-        if not self.wanted.has_negatives:
-            return self._two(column, place), None
-        there = ~column.is_null().to_numpy(zero_copy_only=False)
-        if not there.all():
-            self._check_empty(place(int(np.argmin(there))))
-        out = np.zeros((2, there.size), dtype=np.bool_)
-        out[:, there] = self._three(column.drop_null(), np.flatnonzero(there), place)
-        return out[0], out[1]
-
-    def _three(self, column: Column, rows: NDArray[np.intp], place: Place) -> Flags:
-        import pyarrow as pa
-
-        column = column.cast(pa.string()) if pa.types.is_boolean(column.type) else column
-        codes, values, used = _encoded(column, self.wanted.label)
-        kinds = np.zeros((2, len(values)), dtype=np.bool_)
-        for code in used:
-            means = meaning(values[code])
-            if _is_empty(means):
-                self._check_empty(place(int(rows[np.argmax(codes == code)])))
-            elif means == self.unlabeled:
-                self.seen_unlabeled = True
-            else:
-                positive = self.note(means)
-                kinds[:, code] = positive, not positive
-        return kinds[:, codes]
-
-    def _check_empty(self, place: str) -> None:
-        if not self.wanted.unlabeled_is_empty:
-            refuse_missing("label", self.wanted.label, place)
-        self.seen_empty = True
-
-    def _two(self, column: Column, place: Place) -> Flags:
-        import pyarrow as pa
-
-        if column.null_count:
-            refuse_missing("label", self.wanted.label, place(first_null(column)))
-        if pa.types.is_boolean(column.type):
-            return self._of_flags(_unpacked(column), (True, False))
-        if pa.types.is_integer(column.type):
-            flags = binary_flags(column.to_numpy())
-            if flags is not None:
-                return self._of_flags(flags, (1, 0))
-        codes, values, used = _encoded(column, self.wanted.label)
-        positive = np.zeros(len(values), dtype=np.bool_)
-        for code in used:
-            means = meaning(values[code])
-            if means is None or means != means:  # noqa: PLR0124
-                refuse_missing("label", self.wanted.label, place(int(np.argmax(codes == code))))
-            positive[code] = self.note(means)
-        return positive[codes]
-
-    def _of_flags(self, flags: Flags, labels: tuple[object, object]) -> Flags:
-        true, false = (
-            there and self.note(label)
-            for there, label in zip((flags.any(), not flags.all()), labels, strict=True)
-        )
-        return flags if true else ~flags if false else np.zeros_like(flags)
-
-    def note(self, means: object) -> bool:
-        """Record a label, and return whether it means positive."""
-        self.found[means] = None
-        if len(self.found) > MOST_LABELS:
-            shown = ", ".join(repr(value) for value in list(self.found)[:3])
-            msg = f"column {self.wanted.label!r} must contain two values, got more than"
-            raise ValueError(f"{msg} {MOST_LABELS:,}, such as {shown}. Is this the label column?")
-        return means == self.positive
-
-    def settle(self) -> None:
-        """Raise an error if the collected labels do not determine which rows are positive."""
-        if self.wanted.has_negatives:
-            self._check_unlabeled()
-        elif len(self.found) == 3:
-            shown = ", ".join(repr(value) for value in sorted(self.found, key=str))
-            rule = f"must contain two values, got 3: {shown}"
-            told = "If one of them means that the row was not reviewed, pass it as "
-            remedy = (told, Argument("unlabeled_label"), ".")
-            raise InputError(self.wanted.label, rule, remedy=remedy).of_column()
-        values = np.empty(len(self.found), dtype=object)
-        values[:] = sorted(self.found, key=str)
-        meant = self.wanted.positive_label
-        if meant is not None and self.positive in self.found:
-            meant = next(value for value in values if value == self.positive)
-        with about_columns():
-            check_flags(values, self.wanted.label, meant)
-
-    def _check_unlabeled(self) -> None:
-        label, value = self.wanted.label, self.wanted.unlabeled_label
-        if value is None:
-            if self.seen_empty:
-                return
-            rule = f"must not be given: column {label!r} has a label in every row"
-            raise InputError("unlabeled_is_empty", rule)
-        if self.seen_unlabeled:
-            return
-        found = ", ".join(repr(one) for one in sorted(self.found, key=str))
-        rule = f"must be a value of column {label!r} ({found})"
-        raise InputError("unlabeled_label", rule, value=value)
-
-
-def first_null(column: Column) -> int:
-    """Return the first row without a value."""
-    return int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-
-
-def _encoded(column: Column, name: str) -> tuple[NDArray[Any], list[object], Iterable[int]]:
-    """Return the code of each row, the labels of the codes, and the codes in use."""
-    import pyarrow as pa
-
-    if pa.types.is_nested(column.type):
-        msg = f"column {name!r} must contain two values, but its type is {column.type}."
-        raise ValueError(f"{msg} Convert the column first.")
-    ready = pa.types.is_dictionary(column.type)
-    column = column if ready else column.dictionary_encode()
-    codes, values = column.indices.to_numpy(), column.dictionary.to_pylist()
-    return codes, values, np.unique(codes) if ready else range(len(values))
-
-
-def _unpacked(column: Column) -> Flags:
-    """Return booleans, which Arrow stores as bits, as one byte each."""
-    byte, first = divmod(column.offset, 8)
-    bits = np.frombuffer(column.buffers()[1], dtype=np.uint8)[byte:]
-    return np.unpackbits(bits, count=first + len(column), bitorder="little")[first:].view(np.bool_)
 
 
 # Rows decoded at a time; they are still in the cache when they are counted.

@@ -24,8 +24,9 @@ from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.forms import GRIDS, SUMS
-from noneg.tables.batches import BATCH, Labels, Source, about_columns, meaning
+from noneg.tables.batches import BATCH, Source
 from noneg.tables.files import relation_batches
+from noneg.tables.labels import Labels, about_columns, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 
     from noneg.checks import WeightKind
     from noneg.kernels import Grid
-    from noneg.tables.batches import Column, Wanted
+    from noneg.tables.batches import Wanted
+    from noneg.tables.labels import Column
 
     Frame = Any  # An eager or a lazy narwhals frame, or one of its library.
     Sums = dict[str, NDArray[Any]]

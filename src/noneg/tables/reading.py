@@ -20,7 +20,6 @@ from noneg.knowledge import Knowledge
 from noneg.sketch import Sketch
 from noneg.tables.batches import (
     Columns,
-    Labels,
     Wanted,
     WantedColumns,
     by_argument,
@@ -39,6 +38,7 @@ from noneg.tables.engines import (
 )
 from noneg.tables.files import open_files
 from noneg.tables.groups import Grouping
+from noneg.tables.labels import Labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from noneg.checks import Setting, WeightKind
     from noneg.scores import PUScores
     from noneg.sketch.grouped import GroupSums
-    from noneg.tables.batches import Column, Progress, Source
+    from noneg.tables.batches import Progress, Source
+    from noneg.tables.labels import Column
 
 
 # Larger tables are sketched unless all rows are requested. Above this size, a sketch is within

@@ -17,10 +17,11 @@ from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
 from noneg.sketch.forms import GRIDS, SUMS
 from noneg.sketch.grouped import GroupCounter
-from noneg.tables.batches import Wanted, meaning
+from noneg.tables.batches import Wanted
 from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some, sketch_of_sums
 from noneg.tables.files import identifier, literal, open_files
 from noneg.tables.groups import Grouping
+from noneg.tables.labels import meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -21,9 +21,10 @@ from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.errors import InputError
 from noneg.laws import FlaggedRows, SplitRows
-from noneg.tables.batches import WantedColumns, about_columns, check_filled, numbers, stream
+from noneg.tables.batches import WantedColumns, check_filled, numbers, stream
 from noneg.tables.files import connect, identifier, literal, open_files, scan
 from noneg.tables.groups import Grouping
+from noneg.tables.labels import about_columns
 
 if TYPE_CHECKING:
     import os
