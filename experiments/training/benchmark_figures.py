@@ -4,21 +4,22 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
 from experiments.tables import Tables
 from experiments.training import benchmark_page, findings
 from experiments.training.plan import CORRECTED
-from experiments.training.selections import WORLD_NAMES, Record, title
+from experiments.training.selections import WORLD_NAMES, all_runs, title
 from noneg.lab.bench import CriticalDifferenceDisplay, load_records
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.plots.base import COLORS, DASHES, MARKERS
 
 
 @cache
-def stored(folder: Path) -> list[Record]:
-    return load_records(folder / "records.jsonl")
+def stored(folder: Path) -> pd.DataFrame:
+    return all_runs(load_records(folder / "records.jsonl"))
 
 
 def bare(ax: plt.Axes) -> None:
