@@ -1,11 +1,8 @@
 """The page for the full protocol: every number is computed from the stored tables."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from experiments import template
 from experiments.tables import Tables, table
 from experiments.training.plan import paper_methods
 from experiments.training.selections import (
@@ -240,8 +237,3 @@ def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy"
     rows = rows[~rows.method.isin(["naive", "lbe"])]
     wide = rows.pivot_table(index=["data", "method", "split"], columns="world", values=metric)
     return over_methods(wide[world] - wide[base])
-
-
-def text_README(tables: Tables) -> str:  # noqa: N802
-    path = Path(__file__).with_name("full.md")
-    return template.page(path, **globals(), t=tables, cells=compared(tables)).render()

@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from experiments import template
+from experiments.tables import Tables
 from experiments.training import benchmark, benchmark_page, findings, plan, selections
 from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.criteria import CRITERIA
@@ -254,7 +256,8 @@ def test_the_page_reports_the_planted_findings(tmp_path):
         write_record(tmp_path, run, {k: found[k] for k in set(found) - {"format", "key", "run"}})
     out = tmp_path / "out"
     out.mkdir()
-    text = benchmark_page.text(selections.all_runs(selections.collect(tmp_path, out)))
+    selections.collect(tmp_path, out)
+    text = template.functions(benchmark_page)["text_README"](Tables(out))
     assert "**They do worse in one sample, on average: holds**" in text
     assert "**The correction fixes this: holds**: +5.00 [+5.00, +5.00] points" in text
     assert "2. The selection criterion matters: holds" in text
