@@ -33,6 +33,10 @@ def panels(*shape: int, size: tuple[float, float], shade: str | None = "0.9", **
     return figure, axes
 
 
+def bare(ax: plt.Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+
+
 def line(ax: plt.Axes, rows: list[Row], x: str, y: str, scale: float = 1.0, **look: object) -> None:
     ax.plot(column(rows, x), scale * column(rows, y), **look)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib import pyplot as plt
 
-from experiments.drawing import BLUE, GREEN, VERMILION, line, panels, shared_legend
+from experiments.drawing import BLUE, GREEN, VERMILION, bare, line, panels, shared_legend
 from experiments.tables import Row, Tables, column, distinct, pick
 from noneg.theory import recalibration_bound, reuse_bound  # noqa: F401 - of the template
 
@@ -25,10 +25,6 @@ LABELED = tuple(g for g in TITLES if "-labeled-" in g and not g.endswith("code")
 PU = tuple(g for g in TITLES if "-pu-" in g)
 WORDS = {"ece_gap": "gap", "reused": "error on unseen rows"}
 FIXED = (6, 9, 14, 22, 34, 52)
-
-
-def bare(ax: plt.Axes) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
 
 
 def draw_figure1(tables: Tables) -> plt.Figure:

@@ -3,26 +3,17 @@
 import math
 
 import numpy as np
-from scipy.special import expit
 
 from experiments.study import Run, cells
-from experiments.synthetic.worlds import PAPER
+from experiments.synthetic.worlds import PAPER, known
 from experiments.tables import Row
 from noneg.bins import bin_scores
 from noneg.randomness import stream
-from noneg.simulation import LogisticGaussian
 from noneg.theory import labeled_bias_bound, labeled_optimal_bins
 
 SIZES = [round(10 ** (2 + k / 2)) for k in range(9)]  # 100 to a million
 # Multiples and powers of n. The paper prints negative powers, which would give less than one bin.
 CANDIDATES = [(factor, power) for factor in (1, 2, 3) for power in (2, 3, 4)]
-
-
-def lipschitz(world: LogisticGaussian) -> float:
-    """Return the steepest slope of P(Y = 1 | s), on a fine grid of log odds."""
-    logits = np.linspace(-12.0, 12.0, 200_001)
-    slope = np.gradient(world.posterior_of_logit(logits), logits)
-    return float(np.abs(slope / (expit(logits) * expit(-logits))).max())
 
 
 def candidates(n: int) -> list[int]:
@@ -42,7 +33,7 @@ def gaps(world: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
 
 
 def figure1_row(world: str, n: int, trials: int) -> Row:
-    options = {"binning": "width", "lipschitz": lipschitz(PAPER[world])}
+    options = {"binning": "width", "lipschitz": known(PAPER[world]).lipschitz}
     best, tried = labeled_optimal_bins(n, rule="closed-form", **options), candidates(n)
     bounds = {b: labeled_bias_bound(n, bins=b, **options).value for b in (best, *tried)}
     found = gaps(world, n, trials, [best, *tried])

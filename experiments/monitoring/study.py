@@ -11,8 +11,11 @@ import numpy as np
 
 from experiments.monitoring.worlds import HELD_OUT, WORLDS, draw, draw_counts, draw_reference, moved
 from experiments.study import Run, Study, cells, seeded
+from experiments.synthetic.worlds import population
 from noneg.monitoring import alarms, monitor, name_look, window_tests
+from noneg.performance import auroc, precision
 from noneg.prior.shift import compare_positives, fit_shift
+from noneg.simulation import LogitMixture
 
 SETTINGS = ["two-sample", "one-sample"]
 # Labeled positives and sample of everyone: in the reference, and in a period.
@@ -105,26 +108,16 @@ def delays(world, setting, size, drift, trials):
 
 
 def truth(world):
-    """Return AUROC, precision at 0.5 and calibration error, by integration over the logit."""
-    from scipy.special import expit, ndtr
-    from scipy.stats import norm
-
-    z = np.linspace(-14.0, 14.0, 20_001)
-    step = z[1] - z[0]
-    plus = sum(w * norm.pdf(z, m, sd) for w, m, sd in world.positive)
-    minus = sum(w * norm.pdf(z, m, sd) for w, m, sd in world.negative)
-    below = sum(w * ndtr((z - m) / sd) for w, m, sd in world.negative)
-    tpr, fpr = (
-        sum(w * ndtr(m / sd) for w, m, sd in parts) for parts in (world.positive, world.negative)
-    )
-    hits = world.prior * tpr
-    joint = world.prior * plus
-    residual = np.abs(joint - expit(z) * (joint + (1.0 - world.prior) * minus))
+    """Return AUROC, precision at 0.5 and calibration error of a population."""
+    positive, negative = (zip(*parts, strict=True) for parts in (world.positive, world.negative))
+    laws = {"positive": tuple(positive), "negative": tuple(negative)}
+    mixture = LogitMixture(**laws, prior=world.prior)
+    every = population(mixture)
     return {
         "prior": world.prior,
-        "auroc": float(np.sum(plus * below) * step),
-        "precision": float(hits / (hits + (1.0 - world.prior) * fpr)),
-        "debiased_ece": float(np.sum(residual) * step),
+        "auroc": auroc(every),
+        "precision": precision(every),
+        "debiased_ece": mixture.tce(),
     }
 
 

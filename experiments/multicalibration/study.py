@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from experiments import nceas
 from experiments.study import Run, Study, cells, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores
@@ -50,10 +51,9 @@ def covertype() -> Table | None:
 
 def species() -> Table | None:
     """A New Zealand species at survey sites, by elevation."""
-    paths = [data_file(f"nceas/NZtest_{name}.parquet") for name in ("env", "pa")]
-    if None in paths:
+    if data_file("nceas") is None:
         return None
-    X, found = (pd.read_parquet(path) for path in paths)
+    X, found = next(nceas.surveys("NZ"))
     X = X.drop(columns=["group", "siteid", "x", "y"]).astype(float)
     band = pd.cut(X["dem"], [-99, 150, 300, 500, 700, 900, 1200, 9999])
     return X, found["nz36"].to_numpy() == 1, "elevation " + band.astype(str), ["dem", "mat"]

@@ -1,6 +1,6 @@
-from types import SimpleNamespace
-
 """Tables and the figure, computed from the stored results."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd

@@ -38,38 +38,6 @@ def adamw(weights, lr: float, device: torch.device) -> torch.optim.AdamW:
     return torch.optim.AdamW(weights, lr=lr, weight_decay=WEIGHT_DECAY, fused=fused)
 
 
-class Interruptible:
-    """A training run of a given number of epochs that may be interrupted; each epoch is a history
-    entry."""
-
-    epochs: int
-    history: list
-
-    def epoch(self, number: int) -> None:
-        raise NotImplementedError
-
-    def state(self) -> dict:
-        raise NotImplementedError
-
-    def restore(self, saved: dict) -> None:
-        raise NotImplementedError
-
-    def run(self, clock: Clock, label: str) -> None:
-        """Train the remaining epochs, or raise `OutOfTime` with the state saved to disk."""
-        path, begun = clock.folder / f"{label}.pt", time.time()
-        if path.exists():
-            self.restore(torch.load(path, map_location="cpu", weights_only=True))
-        while len(self.history) < self.epochs:
-            if clock.over():
-                torch.save(self.state() | {"history": self.history}, path)
-                raise OutOfTime
-            self.epoch(len(self.history))
-            done = len(self.history)
-            if done % 10 == 0 or done == 1:
-                print(f"{label} epoch {done}/{self.epochs} {time.time() - begun:.0f} s", flush=True)
-        path.unlink(missing_ok=True)
-
-
 class Ensemble:
     """Stacked networks without buffers, and their optimizer."""
 
@@ -92,6 +60,17 @@ class Ensemble:
         return values.detach()
 
 
+class Single(Ensemble):
+    """One network that may have buffers, in the form of an ensemble; its weights are views."""
+
+    def __init__(
+        self, network: nn.Module, logits: Callable[[Tensor], Tensor], *, lr: float, device
+    ) -> None:
+        self.logits, self.lr = logits, lr
+        self.weights = {name: value[None] for name, value in network.state_dict().items()}
+        self.optimizer = adamw(network.parameters(), lr, device)
+
+
 class Best:
     """The weights of each network at the epoch with the lowest risk (the first one if tied)."""
 
@@ -111,8 +90,8 @@ class Best:
 
 
 @dataclass
-class Fit(Interruptible):
-    """One training run of an ensemble: its inputs and its progress.
+class Fit:
+    """One training run of an ensemble, which may be interrupted: its inputs and its progress.
 
     `batches` yields the inputs for each step of an epoch, with the information that `losses` needs;
     `risk` returns the held-out risk of each network.
@@ -128,6 +107,21 @@ class Fit(Interruptible):
 
     def __post_init__(self) -> None:
         self.best = Best(self.ensemble.weights)
+
+    def run(self, clock: Clock, label: str) -> None:
+        """Train the remaining epochs, or raise `OutOfTime` with the state saved to disk."""
+        path, begun = clock.folder / f"{label}.pt", time.time()
+        if path.exists():
+            self.restore(torch.load(path, map_location="cpu", weights_only=True))
+        while len(self.history) < self.epochs:
+            if clock.over():
+                torch.save(self.state() | {"history": self.history}, path)
+                raise OutOfTime
+            self.epoch(len(self.history))
+            done = len(self.history)
+            if done % 10 == 0 or done == 1:
+                print(f"{label} epoch {done}/{self.epochs} {time.time() - begun:.0f} s", flush=True)
+        path.unlink(missing_ok=True)
 
     def epoch(self, number: int) -> None:
         total, mean = self.epochs * self.steps, torch.zeros_like(self.best.risk)

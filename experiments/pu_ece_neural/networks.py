@@ -1,16 +1,15 @@
 """Digits 5 to 9 against 0 to 4, many networks at once; vehicles against animals, one by one."""
 
-import copy
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from experiments.pu_ece_neural.ensemble import Clock, Ensemble, Fit, Interruptible, adamw
+from experiments.pu_ece_neural.ensemble import Clock, Ensemble, Fit, Single
 from experiments.pu_ece_neural.objectives import (
     BATCH,
     EPOCHS,
@@ -21,7 +20,6 @@ from experiments.pu_ece_neural.objectives import (
     draw_rows,
     loss_of,
     pu_error,
-    rate,
     shuffled,
     split_size,
 )
@@ -223,31 +221,21 @@ class Block:
         return risk
 
 
-@dataclass
-class Residual(Interruptible):
-    """One ResNet-18: its network, the rows of its trial, and its progress."""
+class Residual:
+    """One ResNet-18: its network, the rows of its trial, and its training."""
 
-    data: Images
-    plan: Plan
-    name: str
-    trial: int
-    history: list[tuple[float, float]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        data, plan, self.epochs = self.data, self.plan, self.plan.epochs
-        self.n, self.rows = (
-            plan.sizes[0],
-            draw_rows(data.positive[: data.n_train], self.trial, "cifar10"),
-        )
+    def __init__(self, data: Images, plan: Plan, name: str, trial: int) -> None:
+        self.data, self.name, self.trial, self.n = data, name, trial, plan.sizes[0]
+        self.rows = draw_rows(data.positive[: data.n_train], trial, "cifar10")
         small = lambda: ResNet((8, 16), (1, 1), outputs=1)  # noqa: E731
-        net = seeded("cifar10", self.trial, small if plan.small else lambda: resnet18(outputs=1))
+        net = seeded("cifar10", trial, small if plan.small else lambda: resnet18(outputs=1))
         self.net = net.to(data.device, memory_format=torch.channels_last)
-        self.optimizer = adamw(self.net.parameters(), RATES["cifar"], data.device)
         pixels = data.pixels[: data.n_train].float()
         self.mean, self.sd = (f((0, 2, 3), keepdim=True) for f in (pixels.mean, pixels.std))
-        self.best = {"risk": float("inf"), "epoch": 0, "state": None}
-        self.loss = loss_of(self.name, data)
         self.prepare(*split_size(self.n))
+        one = Single(self.net, self.logits, lr=RATES["cifar"], device=data.device)
+        work = (self.batches, loss_of(name, data), self.held_out_risk)
+        self.fit = Fit(one, plan.epochs, self.steps, *work)
 
     def prepare(self, n_train: int, n_held: int) -> None:
         """Choose rows and held-out risk of the classifier."""
@@ -278,42 +266,23 @@ class Residual(Interruptible):
         self.net.eval()
         return torch.cat([self.logits(part) for part in rows.split(CHUNK)])
 
-    def epoch(self, number: int) -> None:
+    def batches(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
         steps, chance = self.steps, generator("cifar10", self.trial, number, self.data.device)
         order = [shuffled(r, steps * BATCH, chance).reshape(steps, BATCH) for r in self.parts]
         self.net.train()
-        total = 0.0
-        for step, chosen in enumerate(torch.cat(order, dim=1)):
-            share = rate(number * steps + step, self.epochs * steps)
-            for group in self.optimizer.param_groups:
-                group["lr"] = share * RATES["cifar"]
-            loss = self.loss(self.logits(chosen), chosen)
-            self.optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-            self.optimizer.step()
-            total += loss.detach()
-        found = float(self.risk(self.evaluate(self.held) >= 0))
-        if found < self.best["risk"]:
-            state = copy.deepcopy(self.net.state_dict())
-            self.best = {"risk": found, "epoch": number, "state": state}
-        self.history.append((found, float(total) / steps))
+        return ((chosen, chosen) for chosen in torch.cat(order, dim=1))
 
-    def state(self) -> dict:
-        saved = {"net": self.net.state_dict(), "optimizer": self.optimizer.state_dict()}
-        return saved | {"best": self.best}
-
-    def restore(self, saved: dict) -> None:
-        self.net.load_state_dict(saved["net"])
-        self.optimizer.load_state_dict(saved["optimizer"])
-        self.best, self.history = saved["best"], saved["history"]
+    def held_out_risk(self, _: dict[str, Tensor]) -> Tensor:
+        return self.risk(self.evaluate(self.held) >= 0)[None]
 
     def model(self, clock: Clock) -> list[Model]:
-        self.run(clock, f"cifar-{self.name}-{self.trial:03d}")
-        self.net.load_state_dict(self.best["state"])
+        self.fit.run(clock, f"cifar-{self.name}-{self.trial:03d}")
+        best = self.fit.best
+        self.net.load_state_dict({name: weight[0] for name, weight in best.weights.items()})
         rows = (self.data.test, self.data.tensor(self.rows.held))
         on_test, on_held = (self.evaluate(part).cpu().numpy() for part in rows)
-        risks, losses = np.array(self.history).T
-        about = ("cifar10", self.name, self.n, self.trial, self.best["epoch"] + 1, self.data.prior)
+        risks, losses = torch.stack(self.fit.history)[..., 0].T.numpy()
+        about = ("cifar10", self.name, self.n, self.trial, int(best.epoch) + 1, self.data.prior)
         logits = self.rows.grouped(self.data, on_test, on_held, self.n)
         return [Model(*about, risks, losses, logits)]
 

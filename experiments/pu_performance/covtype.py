@@ -4,10 +4,11 @@ from itertools import product
 
 import numpy as np
 from scipy.special import expit
+from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC
 
 from experiments.prior.mixtures import load
-from experiments.pu_performance.common import GRID, areas, auc, on_grid
+from experiments.pu_performance.ranks import GRID, areas, on_grid
 from experiments.study import Run, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores
@@ -103,7 +104,7 @@ def table_rows(score: np.ndarray, y: np.ndarray, trials: int) -> list[Row]:
     for trial in range(trials):
         rng = seeded("tables", trial)
         ranks = [rng.permutation(score[y == c])[:n] for c, n in zip((1, 0), N_TABLE, strict=True)]
-        truth = auc(np.repeat([1, 0], N_TABLE), np.concatenate(ranks))
+        truth = roc_auc_score(np.repeat([1, 0], N_TABLE), np.concatenate(ranks))
         for shares in product(KNOWN, NEGATIVE):
             for key, values in _ranges(ranks, shares):
                 found.setdefault((*shares, *key), []).append((*values, truth))

@@ -13,11 +13,11 @@ from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from experiments.pu_performance.common import auc
 from experiments.study import Run, cells, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores
@@ -120,7 +120,7 @@ def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[lis
     pairs."""
     prior = float(y.mean())
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
-    area = np.array([auc(y, s) for s in scores.values()])
+    area = np.array([roc_auc_score(y, s) for s in scores.values()])
     means, orders = [], []
     for setting in ("two-sample", "one-sample"):
         beta = beta_of(prior, setting)

@@ -2,14 +2,15 @@
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
+from sklearn.metrics import roc_auc_score
 
-from experiments.pu_performance.common import GRID, areas, at, auc, on_grid
 from experiments.study import Run, cells, seeded
 from experiments.tables import Row, column, pick
 from noneg import PUScores
-from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.bounds import RocBounds, contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.ordering import ordering
 
+GRID = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.06, 1.0, 95)])
 QUALITY = 0.8  # true AUC of the simulated rankings
 GAP = np.sqrt(2.0) * ndtri(QUALITY)  # distance between the classes' unit normal scores
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000)
@@ -20,6 +21,28 @@ POINT = {"band": "pointwise", "level": 1e-9}
 SMOOTH, SURE = "1: smooth", "2: sure of 45%"
 NARROW, WIDE = "3: equal spread", "4: wide positives"
 PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
+
+
+def on_grid(bounds: RocBounds) -> tuple[np.ndarray, np.ndarray]:
+    """Return both envelopes at the false positive rates of the grid, at the upper end of vertical
+    steps."""
+    return tuple(at(*side.envelope(), GRID) for side in (bounds.lower, bounds.upper))
+
+
+def at(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
+    """Return the height of a curve with increasing x, at the upper end of vertical steps."""
+    last = np.append(x[1:] > x[:-1], True)
+    return np.interp(grid, x[last], y[last])
+
+
+def areas(name: object, roc, pr, *, envelope: bool = False) -> dict[str, object]:
+    """Return the bounds on the areas under both curves."""
+    row = {"beta": name, "roc_lower": roc.auc[0], "roc_upper": roc.auc[1]}
+    if envelope:
+        row |= dict(
+            zip(("roc_envelope_lower", "roc_envelope_upper"), roc.envelope_auc, strict=True)
+        )
+    return row | {"pr_lower": pr.auc[0], "pr_upper": pr.auc[1]}
 
 
 def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator):
@@ -39,7 +62,7 @@ def figure2_rows(n_known: int, trials: int) -> list[Row]:
         rng = seeded("figure 2", n_known, number)
         known, rest, hidden = draw(n_known, 20_000, 80_000, rng)
         scores = PUScores(known, rest, prior=0.2, setting="two-sample")
-        truth = auc(np.append(hidden, np.ones(known.size)), np.append(rest, known))
+        truth = roc_auc_score(np.append(hidden, np.ones(known.size)), np.append(rest, known))
         for band, values in found.items():
             values.append((*roc_bounds(scores, band=band).auc, truth))
     return [_figure2_row(band, *np.array(values).T) for band, values in found.items()]

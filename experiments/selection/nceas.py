@@ -5,10 +5,7 @@ where the species occurs: the prior is known exactly, but records come from plac
 A model is trained on one half of the records and evaluated on the other.
 """
 
-from collections import Counter
-
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -19,7 +16,6 @@ from noneg.bins import bin_scores
 from noneg.metrics import METRICS, estimate
 from noneg.sensitivity import tipping_selection
 
-OTHERS = ("siteid", "spid", "x", "y", "occ", "group", "vegsys", "calc", "age", "toxicats")
 SELECTIONS = (1.0, 1.5, 2.0, 3.0)
 MEASURED = ("auroc", "brier", "precision_at", "ece")
 RANKED = ("auroc", "precision_at")  # the factor required by the survey is computed for these
@@ -40,42 +36,20 @@ def boosted(x: np.ndarray, y: np.ndarray) -> HistGradientBoostingClassifier:
 MODELS = {"logistic": logistic, "boosted": boosted}
 
 
-def features(rows: pd.DataFrame, like: pd.DataFrame) -> np.ndarray:
-    """Return predictors and their squares, standardized by the background and clipped at 4."""
-    names = [name for name in like if name not in OTHERS]
-    x, base = (frame[names].to_numpy(float) for frame in (rows, like))
-    mean, sd = base.mean(axis=0), base.std(axis=0)
-    z = np.clip((x - mean) / np.where(sd > 0.0, sd, 1.0), -4.0, 4.0)
-    return np.hstack([z, z**2])
-
-
 def measure(region: str, model: str) -> list[dict]:
     """Return every metric for every species with enough records, at each selection factor."""
-    records, background = nceas.training(region)
-    base, rows = features(background, background), []
-    for sites, survey in nceas.surveys(region):
-        found = features(sites, background)
-        for name, count in sorted(Counter(records["spid"].tolist()).items()):
-            if count >= RECORDS and name in survey and 0 < survey[name].mean() < 1:
-                x = features(records[records["spid"] == name], background)
-                present = survey[name].to_numpy(int)
-                rows += one_species(name, x, base, found, present, model)
-    return rows
+    return [row for one in nceas.species(region, RECORDS) for row in one_species(one, model)]
 
 
-def one_species(
-    name: str,
-    records: np.ndarray,
-    base: np.ndarray,
-    sites: np.ndarray,
-    present: np.ndarray,
-    model: str,
-) -> list[dict]:
+def one_species(species: nceas.Species, model: str) -> list[dict]:
     """Return the rows for one species."""
-    order = seeded("nceas", name).permutation(len(records))
+    records, base, sites = map(
+        nceas.with_squares, (species.records, species.background, species.sites)
+    )
+    order = seeded("nceas", species.name).permutation(len(records))
     train, held = np.array_split(records[order], 2)
     fitted = MODELS[model](np.vstack([train, base]), np.repeat([1, 0], [len(train), len(base)]))
-    prior = float(present.mean())
+    prior = float(species.present.mean())
 
     def score(x: np.ndarray) -> np.ndarray:
         """Return the share of presences, given that the odds of a record are a multiple of it."""
@@ -83,9 +57,9 @@ def one_species(
         return np.minimum(record / (1 - record) * prior * len(base) / len(train), 1.0)
 
     scores = PUScores(score(held), score(sites), prior=prior, setting="two-sample")
-    truth = PUScores.from_labels(present, score(sites))
+    truth = PUScores.from_labels(species.present, score(sites))
     edges = bin_scores(scores).edges
-    return [one_metric(name, metric, scores, truth, edges) for metric in MEASURED]
+    return [one_metric(species.name, metric, scores, truth, edges) for metric in MEASURED]
 
 
 def one_metric(

@@ -71,7 +71,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 STUDY = Study(
     "pu_benchmark",
     parts=(tables, images, records),
-    page="experiments.training.benchmark_figures",
+    page="experiments.training.benchmark_page",
     style={"savefig.dpi": 110},
     named=("images",),
     arguments=arguments,

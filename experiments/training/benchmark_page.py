@@ -1,44 +1,51 @@
-"""The benchmark page: its template computes every number from the records."""
+"""The benchmark page: its template and its figures compute every number from the records."""
 
 from collections import Counter
-from functools import partial
+from functools import cache
 from pathlib import Path
 
 import jinja2
 import numpy as np
 import pandas as pd
+from matplotlib import pyplot as plt
 
-from experiments.tables import percent, table
-from experiments.template import environment
+from experiments.drawing import bare, panels
+from experiments.tables import Tables, percent, table
 from experiments.training import findings, plan
 from experiments.training.selections import (
+    THREE,
     WORLD_NAMES,
     Interval,
-    Record,
+    against,  # noqa: F401 - the template uses it
+    all_runs,
+    choices,  # noqa: F401
     chosen,
-    configs,
     defaults,
+    done,
     fair,
     interval,
     main_runs,
+    printed,
     sem,
     single,
+    spread,  # noqa: F401
     title,
+    where,
+    winners,  # noqa: F401
 )
-from noneg.lab.bench import against_paper, summarize
+from noneg.lab.bench import (
+    CriticalDifferenceDisplay,
+    against_paper,
+    load_records,
+    summarize,
+)
 from noneg.lab.bench.ranks import Ranks
-from noneg.lab.bench.summaries import paper_name, paper_numbers
+from noneg.lab.bench.summaries import paper_name
 from noneg.lab.bench.work import set_up, versions  # noqa: F401 - the template counts them
 from noneg.learning.algorithms import ALGORITHMS
+from noneg.plots.base import COLORS, DASHES, MARKERS
 
-SHORT = {
-    "proxy_accuracy": "PA",
-    "proxy_auc": "PAUC",
-    "oracle_accuracy": "OA",
-    "pu_log_loss": "PU log loss",
-    "pu_brier": "PU Brier",
-    "pu_ece": "PU-ECE",
-}
+SHORT = THREE | {"pu_log_loss": "PU log loss", "pu_brier": "PU Brier", "pu_ece": "PU-ECE"}
 RATE_ROWS = (
     ("upu", "none", "uPU"),
     ("nnpu", "none", "nnPU = PUSB"),
@@ -52,13 +59,9 @@ RATE_ROWS = (
 CASES = sorted(plan.WORLDS, reverse=True, key=lambda world: (world[0], -world[1]))
 
 
-def text(records: list[Record]) -> str:
-    """Fill the template, which can use the functions of this module."""
-    page = environment(**globals(), f=findings, short=SHORT, names=WORLD_NAMES)
-    page.filters |= {"beside": beside, "by_rate": by_rate}
-    template = Path(__file__).with_name("benchmark.md").read_text(encoding="utf-8")
-    against = partial(findings.against, records)
-    return page.from_string(template).render(records=records, against=against)
+@cache
+def stored(folder: Path) -> pd.DataFrame:
+    return all_runs(load_records(folder / "records.jsonl"))
 
 
 def beside(gap: Interval | jinja2.Undefined, digits: int = 0) -> str:
@@ -97,34 +100,19 @@ def better(means: pd.Series | jinja2.Undefined) -> str:
     return f" (better in {(means > 0).sum()} of {len(means)}, median {100 * means.median():+.1f})"
 
 
-def done(records: list[Record]) -> list[Record]:
-    return [r for r in records if r["status"] == "done"]
+def trouble(failed: pd.DataFrame) -> dict[str, int]:
+    return dict(Counter(error.split(":")[0] for error in failed["error"]))
 
 
-def trouble(failed: list[Record]) -> dict[str, int]:
-    return dict(Counter(r["error"].split(":")[0] for r in failed))
-
-
-def methods(records: list[Record]) -> set[str]:
-    return {run.method for run, _ in configs(records)}
-
-
-def on_world(records: list[Record], dataset: str, case: int) -> list[Record]:
-    place = (dataset, case)
-    return [r for r in records if (r["run"]["dataset"], r["run"]["case"]) == place]
-
-
-def split_counts(records: list[Record]) -> list[tuple[int, int]]:
+def split_counts(runs: pd.DataFrame) -> list[tuple[int, int]]:
     """Return how many cells (data set, case, method) have how many splits, largest first."""
-    runs = configs(defaults(done(main_runs(records))))
-    splits = Counter((run.dataset, run.case, run.method) for run, _ in runs)
-    return sorted(Counter(splits.values()).items(), reverse=True)
+    splits = defaults(done(main_runs(runs))).groupby(["dataset", "case", "method"]).size()
+    return sorted(Counter(splits).items(), reverse=True)
 
 
-def missing(records: list[Record]) -> list[str]:
+def missing(runs: pd.DataFrame) -> list[str]:
     """Return the names of methods without a run."""
-    runs = configs(single(defaults(done(main_runs(records)))))
-    there = {(run.dataset, run.case, run.method) for run, _ in runs}
+    there = single(defaults(done(main_runs(runs)))).groupby(["dataset", "case", "method"]).groups
     return [
         f"{title(method)} on {WORLD_NAMES[dataset]} {case}"
         for method in sorted({method for *_, method in there})
@@ -160,8 +148,8 @@ def version_rows(found: dict) -> list[list[str]]:
     return rows
 
 
-def rates(records: list[Record]) -> str:
-    found = findings.rate_table(records)
+def rates(runs: pd.DataFrame) -> str:
+    found = findings.rate_table(runs)
     levels, body = sorted(set(found.index.get_level_values("rate"))), []
     for dataset in ("usps", "letter"):
         for name, correction, label in RATE_ROWS:
@@ -184,28 +172,22 @@ def change(cells: dict, prior: float) -> str:
     )
 
 
-def kinds(records: list[Record]):
-    return Counter(f"{r['device']}, {r['precision']}" for r in done(records)).items()
+def kinds(runs: pd.DataFrame):
+    own = done(runs)
+    return Counter(own["device"] + ", " + own["precision"]).items()
 
 
-def machines(records: list[Record]):
+def machines(runs: pd.DataFrame):
     place = "Python {python}, torch {torch}"
-    return Counter(place.format_map(r["versions"]) for r in done(records)).most_common()
+    return Counter(map(place.format_map, done(runs)["versions"])).most_common()
 
 
-def by_device(records: list[Record]) -> list[tuple[str, list[Record]]]:
-    groups: dict[str, list[Record]] = {}
-    for r in done(records):
-        name = f"{WORLD_NAMES[r['run']['dataset']]}, {r['device']}"
-        groups.setdefault(name, []).append(r)
-    return sorted(groups.items())
+def by_device(runs: pd.DataFrame):
+    own = done(runs)
+    return own.groupby(own["dataset"].map(WORLD_NAMES) + ", " + own["device"])
 
 
-def median(records: list[Record], name: str) -> float:
-    return float(np.median([r[name] for r in records]))
-
-
-def median_size(gaps: list[float]) -> float:
+def median(gaps: list[float]) -> float:
     return float(np.median(np.abs(gaps)))
 
 
@@ -216,30 +198,21 @@ def published(method: str) -> str | None:
     return None if original else paper_name(method)
 
 
-def theirs(dataset: str, case: int) -> dict[str, float]:
-    """The paper's accuracies, selected by OA, keyed by its method names."""
-    wanted = (dataset, case, "accuracy", "oracle_accuracy")
-    keys = ("dataset", "case", "metric", "criterion")
-    return {
-        n["method"]: n["mean"] for n in paper_numbers() if tuple(n[key] for key in keys) == wanted
-    }
-
-
-def world_table(records: list[Record]) -> str:
+def world_table(runs: pd.DataFrame) -> str:
     """One row per method: accuracy by three criteria, the paper's, and calibration."""
-    found = {criterion: chosen(records, criterion) for criterion in findings.THREE}
+    found = {criterion: chosen(runs, criterion) for criterion in THREE}
     oracle, lines = found["oracle_accuracy"], []
-    numbers = theirs(oracle["dataset"].iloc[0], oracle["case"].iloc[0])
+    numbers = printed(oracle["dataset"].iloc[0], oracle["case"].iloc[0])
     own = {c: part.groupby(level="method") for c, part in found.items()}
     stats = {c: part["accuracy"].agg(["mean", sem, "size"]) for c, part in own.items()}
     errors = own["proxy_accuracy"][["ece", "ece_recalibrated"]].mean()
     for method in dict.fromkeys(oracle["method"]):
-        cells = [with_sem(stats[c].loc[method]) for c in findings.THREE]
+        cells = [with_sem(stats[c].loc[method]) for c in THREE]
         paper = numbers.get(published(method) or "")
-        printed = "" if paper is None else f"{paper:.1f}"
+        theirs = "" if paper is None else f"{paper['mean']:.1f}"
         error = [f"{x:.3f}" for x in errors.loc[method]]
         size = int(stats["oracle_accuracy"]["size"][method])
-        lines.append([title(method), size, *cells, printed, *error])
+        lines.append([title(method), size, *cells, theirs, *error])
     # Sort by the printed accuracy; ties keep the order of the records.
     lines.sort(key=lambda line: -float(line[4].split(" ")[0]))
     head = "method | splits | by PA | by PAUC | by OA | paper, OA | true ECE | recalibrated"
@@ -251,18 +224,22 @@ def with_sem(found: pd.Series) -> str:
     return f"{percent(found['mean'])}{error}"
 
 
-def world_tables(records: list[Record]):
-    parts = [(place, on_world(fair(records), *place)) for place in CASES]
-    return [(place, world_table(part)) for place, part in parts if done(part)]
+def world_tables(runs: pd.DataFrame):
+    parts = [(place, on_world(fair(runs), *place)) for place in CASES]
+    return [(place, world_table(part)) for place, part in parts if len(done(part))]
 
 
-def paper_runs(records: list[Record]) -> list[Record]:
-    return fair(records) + on_world(records, "cifar10", 1)
+def on_world(runs: pd.DataFrame, dataset: str, case: int) -> pd.DataFrame:
+    return where(runs, dataset=dataset, case=case)
 
 
-def beside_paper(runs: list[Record]) -> list[dict]:
+def paper_runs(runs: pd.DataFrame) -> pd.DataFrame:
+    return pd.concat([fair(runs), on_world(runs, "cifar10", 1)])
+
+
+def beside_paper(runs: pd.DataFrame) -> list[dict]:
     """Compare accuracies selected by OA with the paper's, for methods in both."""
-    cells = summarize(runs, metrics=["accuracy"], criteria=["oracle_accuracy"])
+    cells = summarize(runs["record"], metrics=["accuracy"], criteria=["oracle_accuracy"])
     rows = [row for row in against_paper(cells) if published(row["method"])]
     return [row | {"data": f"{WORLD_NAMES[row['dataset']]} {row['case']}"} for row in rows]
 
@@ -281,9 +258,9 @@ def settings(worlds: dict) -> list[str]:
     return [f"rate {s.lr:.1e} with batches of {s.batch} + {s.batch}" for s in found]
 
 
-def near(records: list[Record], worlds: dict) -> str:
+def near(runs: pd.DataFrame, worlds: dict) -> str:
     """How far from the paper the populations with several configurations are."""
-    runs, parts = findings.several(records), []
+    runs, parts = findings.several(runs), []
     ways = [beside_paper(defaults(runs)), beside_paper(runs)]
     for (dataset, case), numbers in worlds.items():
         data = f"{WORLD_NAMES[dataset]} {case}"
@@ -298,37 +275,99 @@ def near(records: list[Record], worlds: dict) -> str:
     return f"{words}: {'; '.join(parts)}." if parts else ""
 
 
-def means(records: list[Record]) -> pd.Series:
-    return chosen(records, "oracle_accuracy")["accuracy"].groupby(level="method").mean()
+def means(runs: pd.DataFrame) -> pd.Series:
+    return chosen(runs, "oracle_accuracy")["accuracy"].groupby(level="method").mean()
 
 
-def letter_rows(records: list[Record]) -> list[list[str]]:
+def letter_rows(runs: pd.DataFrame) -> list[list[str]]:
     """Letter, case 1: every version in the paper, with defaults, with the search, and in the
     paper."""
-    runs = on_world(findings.several(records), "letter", 1)
-    if not runs:
+    own = on_world(findings.several(runs), "letter", 1)
+    if own.empty:
         return []
-    numbers, more, rows = theirs("letter", 1), findings.tried(records), []
-    first = [r for r in main_runs(records) if r["run"]["split"] == 0]
-    random = [r for r in runs if r["run"]["configuration"] > 0]
-    parts = (defaults(runs), random, runs, on_world(single(first), "letter", 1))
+    numbers, more, rows = printed("letter", 1), findings.tried(runs), []
+    first = where(single(main_runs(runs)), dataset="letter", case=1, split=0)
+    parts = (defaults(own), own[own["configuration"] > 0], own, first)
     one, other, best, few = (means(part) for part in parts)
     for method in one.index:
         paper = numbers.get(published(method) or "")
         if paper is not None:
             shown = [percent(part[method]) for part in (one, other, best)]
             shown.append(percent(few[method]) if method in more else "")
-            rows.append((100 * one[method] - paper, [title(method), *shown, f"{paper:.1f}"]))
+            gap = 100 * one[method] - paper["mean"]
+            rows.append((gap, [title(method), *shown, f"{paper['mean']:.1f}"]))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def stuck(records: list[Record]) -> tuple[int, int, float]:
+def stuck(runs: pd.DataFrame) -> tuple[int, int, float]:
     """Return the Dist-PU runs on Letter that predict only positives, the total, and their smallest
     error."""
-    found = [findings.stuck(records, f"dist-pu/bench/{c}") for c in ("none", "batch")]
+    found = [findings.stuck(runs, f"dist-pu/bench/{c}") for c in ("none", "batch")]
     alike, runs, least = zip(*found, strict=True)
     return sum(alike), sum(runs), min((x for x in least if not np.isnan(x)), default=np.nan)
 
 
 def all_tried(tried: dict[str, dict[int, float]]) -> set[int]:
     return {number for cells in tried.values() for number in cells}
+
+
+# Figures
+
+
+def draw_ranks(tables: Tables) -> plt.Figure:
+    ranks = findings.ranks(stored(tables.folder), "accuracy", "proxy_accuracy")
+    return CriticalDifferenceDisplay(ranks=ranks).plot().figure_
+
+
+def draw_rates(tables: Tables) -> plt.Figure:
+    """Plot accuracy against the share of labeled rows, with and without correction."""
+    cells = findings.rate_table(stored(tables.folder))
+    shape = {"size": (13, 5), "shade": None, "sharex": True, "sharey": "row"}
+    figure, axes = panels(2, len(plan.CORRECTED), **shape)
+    for row, dataset in zip(axes, ("usps", "letter"), strict=True):
+        for ax, name in zip(row, plan.CORRECTED, strict=True):
+            for k, (correction, label) in enumerate((("none", "as it is"), ("batch", "corrected"))):
+                found = findings.rate_line(cells, dataset, name, correction)
+                points = 100 * found.index.to_numpy(float), found["mean"], found["sem"]
+                look = {"color": COLORS[k], "marker": MARKERS[k], "linestyle": DASHES[1 - k]}
+                ax.errorbar(*points, **look, markersize=4, label=label)
+            bare(ax)
+            ax.set_title(ALGORITHMS[name].title if dataset == "usps" else "", fontsize="medium")
+        row[0].set_ylabel(f"{WORLD_NAMES[dataset]} accuracy, %")
+    for ax in axes[1]:
+        ax.set_xlabel("labeled rows, %")
+    axes[0, 0].legend(fontsize="small", edgecolor="none")
+    return figure
+
+
+def draw_priors(tables: Tables) -> plt.Figure:
+    """Plot accuracy and calibration error against the given prior."""
+    cells = findings.told_cells(stored(tables.folder))
+    figure, axes = panels(1, 2, size=(9, 3.6), shade=None)
+    shown = (("accuracy", 100, "accuracy, %"), ("ece", 1, "true calibration error"))
+    for ax, (metric, scale, label) in zip(axes, shown, strict=True):
+        for k, (method, found) in enumerate(cells.items()):
+            y = [scale * own[metric].mean() for own in found.values()]
+            look = {"color": COLORS[k], "marker": MARKERS[k], "linestyle": DASHES[k % 4]}
+            ax.plot(list(found), y, **look, markersize=4.5, label=title(method))
+        ax.axvline(0.5, color="0.85", zorder=0)
+        ax.set(xlabel="prior that was told (true: 0.5)", ylabel=label)
+        ax.set_xticks(sorted({p for found in cells.values() for p in found}))
+        bare(ax)
+    axes[0].legend(fontsize="small", edgecolor="none")
+    return figure
+
+
+def draw_calibration(tables: Tables) -> plt.Figure:
+    """Plot PU-ECE against the true error, one point per run."""
+    found = findings.agreement(stored(tables.folder))
+    values = found["pairs"]
+    figure, ax = panels(size=(4.8, 4.6), shade=None)
+    top = 1.05 * float(np.nanmax(values))
+    ax.plot([0, top], [0, top], color="0.7", linewidth=1)
+    ax.plot(values[:, 1], values[:, 0], ".", color=COLORS[0], alpha=0.4, markersize=5)
+    ax.set_title(f"{len(values)} runs, correlation {found['pearson'].value:.2f}")
+    ax.set_xlabel("true calibration error, test rows")
+    ax.set_ylabel("PU-ECE, validation rows without negatives")
+    bare(ax)
+    return figure

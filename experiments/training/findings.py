@@ -11,12 +11,11 @@ from experiments.training.selections import (
     PLACE,
     SAME,
     Interval,
-    Record,
+    against,
     checkpoints,
     chosen,
     common,
     complete,
-    configs,
     correlation,
     defaults,
     fair,
@@ -26,77 +25,46 @@ from experiments.training.selections import (
     rank_correlation,
     single,
     title,
+    where,
 )
-from noneg.lab.bench import Ranks, rank_methods, summarize
+from noneg.lab.bench import Ranks, rank_methods
 from noneg.lab.bench.summaries import Cell
 from noneg.learning.algorithms import ALGORITHMS
 
-THREE = ("proxy_accuracy", "proxy_auc", "oracle_accuracy")
 WITHOUT_LABELS = ("proxy_accuracy", "proxy_auc", "pu_log_loss", "pu_brier", "pu_ece")
 KINDS = ("batch", "ref", "two")
 
 
-def winners(records: list[Record]) -> tuple[Counter, int]:
-    """Return how often a method is first over problems, metrics and criteria, and the total."""
-    best: dict[tuple, Cell] = {}
-    for cell in summarize(fair(records), metrics=("accuracy", "auc", "f1"), criteria=THREE):
-        place = (cell.world, cell.metric, cell.criterion)
-        if not np.isnan(cell.mean) and (place not in best or cell.mean > best[place].mean):
-            best[place] = cell
-    return Counter(title(cell.method) for cell in best.values()), len(best)
-
-
-def ranks(records: list[Record], metric: str, criterion: str) -> Ranks:
+def ranks(runs: pd.DataFrame, metric: str, criterion: str) -> Ranks:
     """Rank methods in every split of every problem."""
     asked = {"metric": metric, "criterion": criterion}
     unknown = {"std": np.nan, "error": np.nan, "splits": 1}
     cells = [
         Cell(world=(*world, split), method=title(method), mean=float(value), **asked, **unknown)
-        for (world, method, split), value in chosen(fair(records), criterion)[metric].items()
+        for (world, method, split), value in chosen(fair(runs), criterion)[metric].items()
     ]
     return rank_methods(cells, **asked)
 
 
-def against(records: list[Record], one: str, two: str, metric: str) -> Interval:
-    """Return the interval for the difference between the models chosen by two criteria."""
-    runs = fair(records)
-    return over_methods(chosen(runs, one)[metric] - chosen(runs, two)[metric])
-
-
-def criteria(records: list[Record]) -> list[dict[str, Any]]:
+def criteria(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the means for the models that each criterion chooses, and differences from proxy
     accuracy."""
-    runs, rows = fair(records), []
-    first = chosen(runs, "proxy_accuracy")
+    found = []
     for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
-        found = chosen(runs, criterion)
-        row: dict[str, Any] = {"criterion": criterion, "n": len(found)}
+        own = where(rows, criterion=criterion)
+        row: dict[str, Any] = {"criterion": criterion, "n": len(own)}
         for metric in ("accuracy", "auc", "ece", "log_loss"):
-            row[metric] = float(found[metric].mean())
+            row[metric] = float(own[metric].mean())
             if criterion != "proxy_accuracy":
-                row[f"{metric}_gap"] = over_methods(found[metric] - first[metric])
-        rows.append(row)
-    return rows
+                row[f"{metric}_gap"] = against(rows, criterion, "proxy_accuracy", metric)
+        found.append(row)
+    return found
 
 
-def spread(records: list[Record]) -> dict[str, float]:
-    """Return how much the three criteria differ, over problems, methods and splits."""
-    runs = fair(records)
-    columns = [chosen(runs, criterion)["accuracy"] for criterion in THREE]
-    apart = np.ptp(pd.concat(columns, axis=1, join="inner").to_numpy(), axis=1)
-    return {
-        "n": len(apart),
-        "median": float(np.median(apart)),
-        "over_one": float((apart > 0.01).mean()),
-        "over_five": float((apart > 0.05).mean()),
-        "largest": float(apart.max()),
-    }
-
-
-def twins_agree(records: list[Record]) -> tuple[int, int]:
+def twins_agree(runs: pd.DataFrame) -> tuple[int, int]:
     """Return how many pairs of equivalent runs choose the same model with the same score, and the
     total."""
-    found = checkpoints(records, "oracle_accuracy")
+    found = checkpoints(runs, "oracle_accuracy")
     found = found[found["given_prior"].isna()]
     twins = found[found["method"].isin(SAME)].copy()
     twins["method"] = twins["method"].map(SAME)
@@ -106,10 +74,10 @@ def twins_agree(records: list[Record]) -> tuple[int, int]:
     return int(same.sum()), len(both)
 
 
-def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> dict[str, Interval]:
+def more_labels(runs: pd.DataFrame, few: float = 0.1, many: float = 0.5) -> dict[str, Interval]:
     """Return the effect of more labeled rows on accuracy, uncorrected and corrected, paired over
     splits."""
-    found = chosen(defaults(records), "oracle_accuracy")
+    found = chosen(defaults(runs), "oracle_accuracy")
     found = found[(found["variant"] == "bench") & ~found["method"].isin(SAME)]
     keys = ["correction", "dataset", "algorithm", "case", "setting", "split"]
     at = {rate: found[found["rate"] == rate].set_index(keys)["accuracy"] for rate in (few, many)}
@@ -120,13 +88,13 @@ def more_labels(records: list[Record], few: float = 0.1, many: float = 0.5) -> d
     }
 
 
-def slip(records: list[Record]) -> dict[str, Any]:
+def slip(runs: pd.DataFrame) -> dict[str, Any]:
     """Return how often the published criterion chooses a different checkpoint or run, and the
     cost."""
-    pair, runs = ("proxy_accuracy", "proxy_accuracy_slip"), fair(records)
-    kept, keys = single(main_runs(records)), [*PLACE, "configuration"]
+    pair = ("proxy_accuracy", "proxy_accuracy_slip")
+    kept, keys = single(main_runs(runs)), [*PLACE, "configuration"]
     a, b = (checkpoints(kept, criterion).set_index(keys)["step"] for criterion in pair)
-    first, second = (chosen(runs, criterion) for criterion in pair)
+    first, second = (chosen(fair(runs), criterion) for criterion in pair)
     models = (first[["configuration", "step"]] != second[["configuration", "step"]]).any(axis=1)
     return {
         "changed": float((a != b).mean()),
@@ -140,24 +108,24 @@ def slip(records: list[Record]) -> dict[str, Any]:
     }
 
 
-def calibration(records: list[Record]) -> pd.DataFrame:
+def calibration(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the calibration and scoring errors of every method, before and after recalibration."""
     names = ["accuracy", "ece", "pu_ece", "ece_recalibrated", "pu_ece_recalibrated"]
-    found = chosen(fair(records), "proxy_accuracy")
-    return found[names].groupby(level="method").mean().sort_values("ece", kind="stable")
+    found = where(rows, criterion="proxy_accuracy").groupby("method")
+    return found[names].mean().sort_values("ece", kind="stable")
 
 
-def known_prior(records: list[Record]) -> pd.DataFrame:
-    found = checkpoints(single(records), "proxy_accuracy")
+def known_prior(runs: pd.DataFrame) -> pd.DataFrame:
+    found = checkpoints(single(runs), "proxy_accuracy")
     return found[found["given_prior"].isna()]
 
 
-def agreement(records: list[Record], *, varied: bool = False) -> dict[str, Any]:
+def agreement(runs: pd.DataFrame, *, varied: bool = False) -> dict[str, Any]:
     """Return the correlation of PU-ECE with the true error over all runs.
 
     `varied` omits runs that assign every test row to the same class.
     """
-    found = known_prior(records)
+    found = known_prior(runs)
     if varied:
         found = found[~found["recall"].isin((0.0, 1.0))]
     groups, values = found["method"].to_numpy(str), found[["pu_ece", "ece"]].to_numpy(float)
@@ -169,24 +137,24 @@ def agreement(records: list[Record], *, varied: bool = False) -> dict[str, Any]:
     }
 
 
-def constant(records: list[Record]) -> Counter:
+def constant(runs: pd.DataFrame) -> Counter:
     """Return runs whose chosen model assigns all test rows to one class, by data set and method."""
-    found = known_prior(records)
+    found = known_prior(runs)
     found = found[found["recall"].isin((0.0, 1.0))]
     return Counter(f"{title(r.method)} on {r.dataset}" for r in found.itertuples())
 
 
-def recalibration_gain(records: list[Record]) -> Interval:
+def recalibration_gain(rows: pd.DataFrame) -> Interval:
     """Return the interval for the effect of recalibration on the true error."""
-    found = chosen(fair(records), "proxy_accuracy")
+    found = where(rows, criterion="proxy_accuracy").set_index("method")
     return over_methods(found["ece_recalibrated"] - found["ece"])
 
 
-def shift(records: list[Record], criterion: str) -> dict[str, Any]:
+def shift(runs: pd.DataFrame, criterion: str) -> dict[str, Any]:
     """Two-sample methods: in two samples, uncorrected in one sample, corrected, and original."""
-    runs = [r for r in defaults(records) if r["run"]["algorithm"] in CORRECTED]
+    runs = where(defaults(runs), rate=0.3)
+    runs = runs[runs["algorithm"].isin(CORRECTED) & runs["given_prior"].isna()]
     found = chosen(runs, criterion)
-    found = found[(found["rate"] == 0.3) & found["given_prior"].isna()]
     keys = ["dataset", "case", "algorithm", "split"]
     one = found[found["setting"] == "one-sample"]
     batch = one[one["correction"] == "batch"].set_index(keys)["accuracy"]
@@ -220,10 +188,10 @@ def _interval(groups: list[str], gaps: pd.Series) -> Interval:
     return interval(np.array(groups)[known], gaps[known])
 
 
-def both_samples(records: list[Record], criterion: str) -> pd.DataFrame:
+def both_samples(runs: pd.DataFrame, criterion: str) -> pd.DataFrame:
     """Return the accuracies on USPS, case 1, by version and split: in two samples, and uncorrected
     in one."""
-    found = chosen(defaults(records), criterion).drop(columns=PLACE).reset_index()
+    found = chosen(defaults(runs), criterion).drop(columns=PLACE).reset_index()
     found = found[found["correction"].fillna("none") == "none"]
     found["method"] = found["method"].str.removesuffix("/none")
     found["given_prior"] = found["given_prior"].fillna(-1.0)
@@ -233,10 +201,10 @@ def both_samples(records: list[Record], criterion: str) -> pd.DataFrame:
     return wide.set_axis(["two", "one"], axis=1).drop("pusb/bench", level="method", errors="ignore")
 
 
-def losses(records: list[Record], criterion: str) -> dict[str, Any]:
+def losses(runs: pd.DataFrame, criterion: str) -> dict[str, Any]:
     """Return the loss in one sample: for the paper's versions that use a prior, and their
     originals."""
-    rows = both_samples(records, criterion)
+    rows = both_samples(runs, criterion)
     gaps = rows["two"] - rows["one"]
     stats = gaps.groupby(level="method").agg(["mean", "sem", "size"])
     told = [m for m in stats.index if m.endswith("/bench") and needs_prior(m)]
@@ -269,25 +237,23 @@ def _over(gaps: pd.Series, methods: list[str]) -> Interval | None:
     return over_methods(own) if len(own) else None
 
 
-def several(records: list[Record]) -> list[Record]:
+def several(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the runs for problems with several configurations, limited to those that every method
     has."""
-    kept = common(complete(single(main_runs(records))))
-    worlds = shared(records)
-    return [r for r in kept if (r["run"]["dataset"], r["run"]["case"]) in worlds]
+    kept = common(complete(single(main_runs(runs))))
+    many = kept.groupby(["dataset", "case"])["configuration"].transform("nunique")
+    return kept[many > 1]
 
 
-def shared(records: list[Record]) -> dict[tuple[str, int], set[int]]:
+def shared(runs: pd.DataFrame) -> dict[tuple[str, int], set[int]]:
     """Return the configurations that every method has, for problems with several of them."""
-    found: dict[tuple[str, int], set[int]] = {}
-    for one, _ in configs(common(complete(single(main_runs(records))))):
-        found.setdefault((one.dataset, one.case), set()).add(one.configuration)
-    return {world: numbers for world, numbers in sorted(found.items()) if len(numbers) > 1}
+    found = several(runs).groupby(["dataset", "case"])["configuration"]
+    return {world: set(numbers) for world, numbers in found}
 
 
-def gains(records: list[Record]) -> list[dict[str, Any]]:
+def gains(runs: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the gain from choosing configurations by each criterion, and how often it differs."""
-    runs, rows = several(records), []
+    runs, rows = several(runs), []
     for criterion in (*WITHOUT_LABELS, "oracle_accuracy"):
         best, first = chosen(runs, criterion), chosen(defaults(runs), criterion)
         rows.append(
@@ -303,35 +269,32 @@ def gains(records: list[Record]) -> list[dict[str, Any]]:
     return rows
 
 
-def by_oracle(records: list[Record], **wanted: object) -> pd.DataFrame:
+def by_oracle(runs: pd.DataFrame, **wanted: object) -> pd.DataFrame:
     """Return the default runs on the main problems at the checkpoint that the oracle chooses."""
-    found = chosen(defaults(single(main_runs(records))), "oracle_accuracy")
-    for name, value in wanted.items():
-        found = found[found[name].to_numpy() == value]
-    return found
+    return chosen(where(defaults(single(main_runs(runs))), **wanted), "oracle_accuracy")
 
 
-def late(records: list[Record], dataset: str, share: float = 0.8) -> float:
+def late(runs: pd.DataFrame, dataset: str, share: float = 0.8) -> float:
     """Return how many runs with default hyperparameters are best, by OA, near the end of
     training."""
-    own = by_oracle(records, dataset=dataset)
+    own = by_oracle(runs, dataset=dataset)
     return float((own["step"] > share * own["steps"]).mean())
 
 
-def stuck(records: list[Record], method: str) -> tuple[int, int, float]:
+def stuck(runs: pd.DataFrame, method: str) -> tuple[int, int, float]:
     """Return the default runs on Letter that predict only positives, the total, and their smallest
     error."""
-    own = by_oracle(records, dataset="letter", method=method)
+    own = by_oracle(runs, dataset="letter", method=method)
     # If every row is predicted positive, accuracy and precision equal the share of positives.
     alike = own[(own["recall"] == 1.0) & (own["accuracy"] == own["precision"])]
     return len(alike), len(own), float(alike["ece"].min())
 
 
-def tried(records: list[Record]) -> dict[str, dict[int, float]]:
+def tried(runs: pd.DataFrame) -> dict[str, dict[int, float]]:
     """Return the accuracy by OA of each configuration on Letter 1, split 0, for methods with more
     than two."""
-    found = checkpoints(single(main_runs(records)), "oracle_accuracy")
-    own = found[(found["dataset"] == "letter") & (found["case"] == 1) & (found["split"] == 0)]
+    runs = where(single(main_runs(runs)), dataset="letter", case=1, split=0)
+    own = checkpoints(runs, "oracle_accuracy")
     cells = {
         m: dict(zip(p["configuration"], p["accuracy"], strict=True))
         for m, p in own.groupby("method", sort=False)
@@ -339,16 +302,15 @@ def tried(records: list[Record]) -> dict[str, dict[int, float]]:
     return {method: values for method, values in cells.items() if len(values) > 2}
 
 
-def rate_table(records: list[Record]) -> pd.DataFrame:
+def rate_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Return the mean accuracy and its standard error, in %, by data set, method, correction and
     rate.
 
     Methods that are equivalent to another one under this protocol have its numbers.
     """
-    found = chosen(defaults(records), "oracle_accuracy")
-    known = found["algorithm"].isin(CORRECTED) & (found["variant"] == "bench")
-    known &= (found["setting"] == "one-sample") & (found["case"] == 1)
-    found = found[known & (found["dataset"] != "cifar10") & found["given_prior"].isna()]
+    runs = where(defaults(runs), variant="bench", setting="one-sample", case=1)
+    known = runs["algorithm"].isin(CORRECTED) & runs["given_prior"].isna()
+    found = chosen(runs[known & (runs["dataset"] != "cifar10")], "oracle_accuracy")
     keys = ["dataset", "algorithm", "correction", "rate"]
     cells = found.set_index(keys)["accuracy"].groupby(level=keys).agg(["mean", "sem"])
     return 100 * cells.fillna({"sem": 0.0})
@@ -361,13 +323,11 @@ def rate_line(cells: pd.DataFrame, dataset: str, name: str, correction: str) -> 
     return cells.loc[place] if place in cells.index else cells.iloc[:0].droplevel([0, 1, 2])
 
 
-def told_cells(records: list[Record]) -> dict[str, dict[float, pd.DataFrame]]:
+def told_cells(runs: pd.DataFrame) -> dict[str, dict[float, pd.DataFrame]]:
     """Return metrics by method and given prior, one row per split, for priors that all methods
     have."""
-    found = chosen(defaults(records), "proxy_accuracy")
-    known = (found["dataset"] == "usps") & (found["setting"] == "one-sample")
-    known &= (found["case"] == 1) & (found["rate"] == 0.3)
-    found = found[known & found["method"].isin(TOLD)]
+    runs = where(defaults(runs), dataset="usps", setting="one-sample", case=1, rate=0.3)
+    found = chosen(runs[runs["method"].isin(TOLD)], "proxy_accuracy")
     told = found["given_prior"].astype(float).fillna(0.5).to_numpy()
     cells = {
         m: dict(list(p.groupby(told[found["method"] == m])))

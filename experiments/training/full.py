@@ -11,13 +11,17 @@ import argparse
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+import pandas as pd
+
 from experiments.study import Run, Study
 from experiments.training import benchmark, plan
-from noneg.lab.bench import RunConfig, load_records, select
+from experiments.training.selections import THREE, all_runs, chosen, done, where
+from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.measures import best_checkpoint
 
-CRITERIA = ("proxy_accuracy", "proxy_auc", "oracle_accuracy")
-METRICS = ("accuracy", "auc", "f1", "ece", "ece_recalibrated")
+COLUMNS = ["dataset", "case", "told", "method", "split", "criterion", "configuration", "step"]
+COLUMNS += ["accuracy", "auc", "f1", "ece", "ece_recalibrated"]
 folder = partial(benchmark.folder, name="pu_protocol")
 
 
@@ -41,38 +45,24 @@ def selections(run: Run) -> None:
 
 def tables(run: Run) -> dict[str, list[dict]]:
     """Return the models that the criteria choose, from all records in the folder."""
-    records = [r for r in load_records(folder(run)) if r["status"] == "done"]
-    parts: dict[str, list[dict]] = {"chosen": [], "rates": [], "selection": []}
-    for record in records:
-        named = "options" in record["run"]
-        two = record["run"]["setting"] == "two-sample"
-        parts["rates" if named else "selection" if two else "chosen"].append(record)
+    runs = done(all_runs(load_records(folder(run))))
+    two = np.where(runs["setting"] == "two-sample", "selection", "chosen")
+    runs["part"] = np.where(runs["options"].map(bool), "rates", two)
+    parts = {name: where(runs, part=name) for name in ("chosen", "rates", "selection")}
     return {
-        "chosen": _chosen(parts["chosen"], CRITERIA),
-        "rates": _chosen(parts["rates"], ("oracle_accuracy",)),
-        "selection": _chosen(parts["selection"], ("proxy_accuracy",)),
-        "configurations": [row for r in parts["chosen"] for row in _configuration(r)],
-        "time": _time(parts),
+        "chosen": _chosen(parts["chosen"], *THREE),
+        "rates": _chosen(parts["rates"], "oracle_accuracy"),
+        "selection": _chosen(parts["selection"], "proxy_accuracy"),
+        "configurations": [row for r in parts["chosen"]["record"] for row in _configuration(r)],
+        "time": _time(runs.sort_values("part", kind="stable")),
     }
 
 
-def _chosen(records: list[dict], criteria: tuple[str, ...]) -> list[dict]:
+def _chosen(runs: pd.DataFrame, *criteria: str) -> list[dict]:
     """Return one row for each problem, method, split and criterion."""
-    return [
-        {
-            "dataset": found.run.dataset,
-            "case": found.run.case,
-            "told": found.run.given_prior or "",
-            "method": found.method,
-            "split": found.run.split,
-            "criterion": criterion,
-            "configuration": found.run.configuration,
-            "step": found.step,
-            **{name: found.metrics[name] for name in METRICS},
-        }
-        for criterion in criteria
-        for found in select(records, by=criterion)
-    ]
+    rows = pd.concat([chosen(runs, criterion) for criterion in criteria])
+    rows["told"] = rows["given_prior"].astype(object).fillna("")
+    return rows[COLUMNS].to_dict("records")
 
 
 def _configuration(record: dict) -> list[dict]:
@@ -97,27 +87,21 @@ def _configuration(record: dict) -> list[dict]:
     ]  # fmt: skip
 
 
-def _time(parts: dict[str, list[dict]]) -> list[dict]:
+def _time(runs: pd.DataFrame) -> list[dict]:
     """Return the runs, steps and device minutes of each part."""
-    paper = plan.paper_methods()
-    rows: dict[tuple[str, str], list[dict]] = {}
-    for part, records in parts.items():
-        for r in records:
-            run = RunConfig.from_dict(r["run"])
-            kind = "paper" if run.method in paper else "other"
-            data = run.dataset if part == "chosen" else ""
-            rows.setdefault((part, f"{data} {kind}".strip()), []).append(r)
+    data = runs["dataset"].where(runs["part"] == "chosen", "")
+    kind = np.where(runs["method"].isin(plan.paper_methods()), "paper", "other")
     return [
         {
             "part": part,
-            "what": what,
+            "what": what.strip(),
             "runs": len(found),
-            "steps": sum(r["run"]["steps"] for r in found),
-            "minutes": sum(r["seconds"] for r in found) / 60.0,
-            "diverged": sum(bool(r["diverged"]) for r in found),
-            **{f"{k} version": found[0]["versions"][k] for k in ("python", "numpy", "torch")},
+            "steps": found["steps"].sum(),
+            "minutes": found["seconds"].sum() / 60.0,
+            "diverged": found["diverged"].astype(bool).sum(),
+            **{f"{k} version": found["versions"].iloc[0][k] for k in ("python", "numpy", "torch")},
         }
-        for (part, what), found in rows.items()
+        for (part, what), found in runs.groupby(["part", data + " " + kind], sort=False)
     ]
 
 

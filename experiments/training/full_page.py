@@ -1,22 +1,27 @@
 """The page for the full protocol: every number is computed from the stored tables."""
 
-from collections import Counter
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 
-from experiments import template
 from experiments.tables import Tables, table
 from experiments.training.plan import paper_methods
-from experiments.training.selections import Interval, interval, title
+from experiments.training.selections import (
+    METRICS,
+    THREE,
+    WORLD_NAMES,
+    Interval,
+    against,  # noqa: F401 - the template uses it
+    interval,
+    over_methods,
+    spread,  # noqa: F401
+    title,
+    where,
+    winners,  # noqa: F401
+)
 from noneg.lab.bench.protocol import SELECTIONS
 from noneg.lab.bench.summaries import paper_name, paper_numbers
 
-CRITERIA = {"proxy_accuracy": "PA", "proxy_auc": "PAUC", "oracle_accuracy": "OA"}
-METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1"}
 WORLDS = [("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2)]
-NAMES = {"usps": "USPS", "letter": "Letter", "letter-standardized": "Letter, standardized"}
 POINTS, ERRORS = 2.0, 2.0
 PAIRS = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 # Hyperparameters that we search and the benchmark fixes at these values.
@@ -53,24 +58,15 @@ def published(tables: Tables, data: tuple[str, ...] = ("usps", "letter")) -> pd.
     return rows[rows.method.isin(paper_methods()) & rows.dataset.isin(data)]
 
 
-def against(tables: Tables) -> pd.DataFrame:
+def compared(tables: Tables) -> pd.DataFrame:
     """Return our cells and the paper's, in percent."""
-    rows = published(tables)
-    theirs = {
-        (n["dataset"], n["case"], n["method"], n["metric"], n["criterion"]): n
-        for n in paper_numbers()
-    }
-    found = []
-    for place, part in rows.groupby(["dataset", "case", "method", "criterion"]):
-        for metric in METRICS:
-            dataset, case, method, criterion = place
-            number = theirs.get((dataset, case, paper_name(method), metric, criterion))
-            if number is not None:
-                ours = 100 * part[metric].astype(float)
-                found.append([*place, metric, ours.mean(), ours.sem(), number["mean"],
-                              number["spread"]])  # fmt: skip
-    names = ["dataset", "case", "method", "criterion", "metric", "ours", "error", "paper", "spread"]
-    cells = pd.DataFrame(found, columns=names)
+    place = ["dataset", "case", "method", "criterion", "metric"]
+    ours = published(tables).melt(place[:4], list(METRICS), "metric", "value")
+    ours["value"] *= 100
+    cells = ours.groupby(place)["value"].agg(ours=np.average, error="sem")
+    cells = cells.reset_index().assign(name=lambda rows: rows["method"].map(paper_name))
+    paper = pd.DataFrame(paper_numbers()).rename(columns={"method": "name", "mean": "paper"})
+    cells = cells.merge(paper, on=["dataset", "case", "name", "criterion", "metric"])
     cells["gap"] = cells.ours - cells.paper
     noise = np.hypot(cells.error, cells.spread)
     cells["agrees"] = (cells.gap.abs() <= POINTS) | (cells.gap.abs() <= ERRORS * noise)
@@ -78,7 +74,7 @@ def against(tables: Tables) -> pd.DataFrame:
 
 
 def by_oracle(cells: pd.DataFrame) -> pd.DataFrame:
-    return cells[(cells.metric == "accuracy") & (cells.criterion == "oracle_accuracy")]
+    return where(cells, metric="accuracy", criterion="oracle_accuracy")
 
 
 def corrected_letter(cells: pd.DataFrame) -> float:
@@ -87,10 +83,10 @@ def corrected_letter(cells: pd.DataFrame) -> float:
 
 
 def counts(cells: pd.DataFrame) -> str:
-    head = "cells that agree | " + " | ".join(f"by {name}" for name in CRITERIA.values())
+    head = "cells that agree | " + " | ".join(f"by {name}" for name in THREE.values())
     rows = []
     for metric, name in METRICS.items():
-        parts = [cells[(cells.metric == metric) & (cells.criterion == c)] for c in CRITERIA]
+        parts = [where(cells, metric=metric, criterion=c) for c in THREE]
         rows.append([name, *(f"{p.agrees.sum()} of {len(p)} ({p.agrees.mean():.0%})"
                              for p in parts)])  # fmt: skip
     return table(head, rows)
@@ -99,12 +95,12 @@ def counts(cells: pd.DataFrame) -> str:
 def world_table(cells: pd.DataFrame, dataset: str, case: int) -> str:
     """Return the accuracy on one problem: ours, the paper's in parentheses, and * if they do not
     agree."""
-    part = cells[(cells.dataset == dataset) & (cells.case == case) & (cells.metric == "accuracy")]
+    part = where(cells, dataset=dataset, case=case, metric="accuracy")
     rows = []
     for method in paper_methods():
         mine = part[part.method == method].set_index("criterion")
-        rows.append([label(method), *(_cell(mine, criterion) for criterion in CRITERIA)])
-    return table("method | " + " | ".join(CRITERIA.values()), rows)
+        rows.append([label(method), *(_cell(mine, criterion) for criterion in THREE)])
+    return table("method | " + " | ".join(THREE.values()), rows)
 
 
 def _cell(mine: pd.DataFrame, criterion: str) -> str:
@@ -125,7 +121,7 @@ def apart(cells: pd.DataFrame, tables: Tables) -> str:
             value, error = restricted(tables, c.dataset, c.case, c.method, rule)
             reason += f" With {words}: {value:.1f} ± {error:.1f}."
         both = (f"{c.ours:.1f} ± {c.error:.1f}", f"{c.paper:.1f} ± {c.spread:.1f}")
-        place = (f"{NAMES[c.dataset]} {c.case}", label(c.method))
+        place = (f"{WORLD_NAMES[c.dataset]} {c.case}", label(c.method))
         rows.append([*place, *both, f"{c.gap:+.1f}", reason])
     return table("data | method | ours | paper | gap | reason", rows)
 
@@ -134,8 +130,7 @@ def restricted(
     tables: Tables, dataset: str, case: int, method: str, rule: dict[str, str]
 ) -> tuple[float, float]:
     """Return the accuracy chosen by OA among configurations with the benchmark's constants."""
-    rows = frame(tables, "configurations")
-    rows = rows[(rows.dataset == dataset) & (rows.case == case) & (rows.method == method)]
+    rows = where(frame(tables, "configurations"), dataset=dataset, case=case, method=method)
 
     def fits(drawn: str) -> bool:
         found = dict(part.split("=") for part in str(drawn).split())
@@ -149,37 +144,9 @@ def restricted(
 # The claims
 
 
-def wins(tables: Tables, data: tuple[str, ...]) -> tuple[Counter, int]:
-    rows = published(tables, data)
-    means = rows.groupby(["dataset", "case", "criterion", "method"])[list(METRICS)].mean()
-    first = Counter()
-    for _, part in means.groupby(level=[0, 1, 2]):
-        for metric in METRICS:
-            first[label(part[metric].idxmax()[3])] += 1
-    return first, sum(first.values())
-
-
-def gaps(tables: Tables, one: str, two: str, metric: str = "accuracy") -> Interval:
-    """Return the difference between two criteria's choices; the bootstrap resamples whole
-    methods."""
-    rows = published(tables)
-    places = ["dataset", "case", "method", "split"]
-    wide = rows.pivot_table(index=places, columns="criterion", values=metric)
-    gap = (wide[one] - wide[two]).dropna()
-    return interval(gap.index.get_level_values("method").to_numpy(str), gap)
-
-
-def spread(tables: Tables) -> float:
-    """Return the share of choices in which the three criteria differ by more than five points."""
-    rows = published(tables)
-    range_ = rows.groupby(["dataset", "case", "method", "split"]).accuracy.agg(np.ptp)
-    return float((range_ > 0.05).mean())
-
-
 def pairs(tables: Tables, criterion: str, *, against_ref: bool) -> pd.DataFrame:
     """Return the corrected or original method's accuracy minus the accuracy without correction."""
-    rows = frame(tables, "chosen")
-    rows = rows[(rows.criterion == criterion) & rows.dataset.isin(["usps", "letter"])]
+    rows = where(frame(tables, "chosen"), criterion=criterion)
     mean = rows.groupby(["dataset", "case", "method"]).accuracy.mean()
     found = []
     for name in PAIRS:
@@ -238,7 +205,7 @@ def weight_table(tables: Tables) -> str:
     wide = 100 * rows.pivot_table(index="dataset", columns=["weight", "rate"], values="accuracy")
     head = " | ".join(f"weight {w:g}, rate {r:g}" for w, r in wide.columns)
     return table(
-        f"data | {head}", [[NAMES[d], *(f"{x:.1f}" for x in wide.loc[d])] for d in wide.index]
+        f"data | {head}", [[WORLD_NAMES[d], *(f"{x:.1f}" for x in wide.loc[d])] for d in wide.index]
     )
 
 
@@ -269,10 +236,4 @@ def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy"
     rows = selected(tables)
     rows = rows[~rows.method.isin(["naive", "lbe"])]
     wide = rows.pivot_table(index=["data", "method", "split"], columns="world", values=metric)
-    gap = wide[world] - wide[base]
-    return interval(gap.index.get_level_values("method").to_numpy(str), gap)
-
-
-def text_README(tables: Tables) -> str:  # noqa: N802
-    path = Path(__file__).with_name("full.md")
-    return template.page(path, **globals(), t=tables, cells=against(tables)).render()
+    return over_methods(wide[world] - wide[base])

@@ -19,8 +19,8 @@ from experiments.training.learners import (
     Job,
     configuration,
 )
+from experiments.training.selections import printed
 from noneg import PUScores, ece
-from noneg.lab.bench.summaries import paper_numbers
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 from noneg.recalibration import Auto, Platt
@@ -94,17 +94,9 @@ def chosen(rows: list[Row], **wanted: object) -> list[Row]:
     return pick(rows, **({"lr": RATE, "batch": BATCH, "repeat": 0} | wanted))
 
 
-def paper() -> dict[str, tuple[float, float]]:
-    """Table 15 of the benchmark paper: accuracy at the oracle's checkpoint, by method."""
-    wanted = {"metric": "accuracy", "criterion": "oracle_accuracy"}
-    return {
-        row["method"]: (row["mean"], row["spread"]) for row in pick(paper_numbers(15), **wanted)
-    }
-
-
 def acceptance(tables: Tables) -> list[list]:
     """Return our accuracy and the paper's, with the gap, one line per method and correction."""
-    lines, published = [], paper()
+    lines, published = [], printed("usps", 1)
     usps = chosen(tables("runs"), world="usps")
     for name, kind in ALGORITHMS.items():
         if not (ran := chosen(usps, algorithm=name)):
@@ -133,28 +125,28 @@ def accuracy(rows: list[Row]) -> str:
     return f"{found.mean():.2f}{error}"
 
 
-def beside(rows: list[Row], value: tuple[float, float] | None) -> list[str]:
+def beside(rows: list[Row], value: Row | None) -> list[str]:
     """Return the paper's value, and ours minus that."""
     if value is None:
         return ["", ""]
-    gap = f"{100 * mean(rows, 'oracle_accuracy') - value[0]:+.2f}" if rows else ""
-    return [f"{value[0]:.2f} ± {value[1]:.2f}", gap]
+    gap = f"{100 * mean(rows, 'oracle_accuracy') - value['mean']:+.2f}" if rows else ""
+    return [f"{value['mean']:.2f} ± {value['spread']:.2f}", gap]
 
 
 def search(tables: Tables) -> list[list]:
     """Return the paper's protocol, one line per method: the best configuration by OA in each
     split."""
-    lines, published = [], paper()
+    lines, published = [], printed("usps", 1)
     for name, way in SEARCHED.items():
         runs = [tried(tables("runs"), split, way) for split in range(3)]
         if not all(runs):
             continue
         best = [best_run(split) for split in runs]
         same = [best_run(pick(split, batch=BATCH)) for split in runs]
-        printed, gap = beside(best, published[name])
+        theirs, gap = beside(best, published[name])
         cells = [accuracy(part) for part in ([split[0] for split in runs], same, best)]
         number = "/".join(str(len(split)) for split in runs)
-        lines.append([ALGORITHMS[name].title, printed, *cells, gap, number])
+        lines.append([ALGORITHMS[name].title, theirs, *cells, gap, number])
     return lines
 
 

@@ -1,8 +1,8 @@
-"""The models that each criterion chooses, as data frames, and intervals over methods."""
+"""Runs and the models that each criterion chooses, as data frames, and intervals over methods."""
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,28 +11,29 @@ import numpy as np
 import pandas as pd
 from scipy.stats import spearmanr
 
+from experiments.tables import Row, pick
 from experiments.training.plan import TWINS, WORLDS
 from noneg.lab.bench import RunConfig, load_records, select
 from noneg.lab.bench.measures import RECALIBRATED, TEST, Selected, best_checkpoint
+from noneg.lab.bench.summaries import paper_numbers
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 
 Record = dict[str, Any]
 DRAWS = 2000
 NEARLY = 0.9
-WORLD_NAMES = {"usps": "USPS", "letter": "Letter", "cifar10": "CIFAR-10"}
+WORLD_NAMES = {
+    "usps": "USPS",
+    "letter": "Letter",
+    "letter-standardized": "Letter, standardized",
+    "cifar10": "CIFAR-10",
+}
+THREE = {"proxy_accuracy": "PA", "proxy_auc": "PAUC", "oracle_accuracy": "OA"}
+METRICS = {"accuracy": "accuracy", "auc": "AUC", "f1": "F1"}
 PLACE = ["world", "method", "split"]
 # Methods that are equivalent to another one under this protocol, and the latter.
 SAME = {"/".join(twin): "/".join(other) for twin, other in TWINS.items()}
-CRITERIA = (
-    "proxy_accuracy",
-    "proxy_auc",
-    "oracle_accuracy",
-    "pu_log_loss",
-    "pu_brier",
-    "pu_ece",
-    "proxy_accuracy_slip",
-)
+CRITERIA = (*THREE, "pu_log_loss", "pu_brier", "pu_ece", "proxy_accuracy_slip")
 KEPT = ("step", *CRITERIA, "pu_ece_recalibrated", *TEST, *RECALIBRATED)
 
 
@@ -109,97 +110,138 @@ def correlation(pairs: np.ndarray) -> float:
     return float(np.corrcoef(pairs.T)[0, 1])
 
 
-def frame(found: Iterable[Selected]) -> pd.DataFrame:
-    """Return one row per selection: its run, the checkpoint, and the metrics there."""
-    fields = ("dataset", "case", "setting", "rate", "given_prior", "algorithm", "variant")
-    fields += ("correction", "split", "configuration", "steps")
-    rows = [
-        {name: getattr(s.run, name) for name in fields}
-        | {"world": s.world, "method": s.method, "step": s.step}
-        | {name: np.nan if value is None else value for name, value in s.metrics.items()}
-        for s in found
-    ]
-    columns = [*fields, "world", "method", "step", *TEST, *RECALIBRATED]
-    return pd.DataFrame(rows, columns=None if rows else columns)
+def all_runs(records: Iterable[Record]) -> pd.DataFrame:
+    """Return one row per run: its configuration, what its record says about it, and the record."""
+    rows = []
+    for record in records:
+        run = RunConfig.from_dict(record["run"])
+        about = {
+            name: value for name, value in record.items() if name not in ("run", "checkpoints")
+        }
+        rows.append(vars(run) | about | {"method": run.method, "record": record})
+    return pd.DataFrame(rows)
 
 
-def chosen(records: list[Record], criterion: str) -> pd.DataFrame:
-    """Return the models that a criterion chooses, by problem, method and split."""
-    return frame(select(records, by=criterion)).set_index(PLACE, drop=False).rename_axis(PLACE)
+def where(rows: pd.DataFrame, **wanted: object) -> pd.DataFrame:
+    """Return the rows that have these values."""
+    for name, value in wanted.items():
+        rows = rows[rows[name].to_numpy() == value]
+    return rows
 
 
-def checkpoints(records: Iterable[Record], criterion: str) -> pd.DataFrame:
-    """Return the best checkpoint of every run that has one."""
-    found = (best_checkpoint(r, criterion) for r in records if r["status"] == "done")
-    return frame(s for s in found if s is not None)
+def done(runs: pd.DataFrame) -> pd.DataFrame:
+    return where(runs, status="done")
 
 
-def configs(records: Iterable[Record]) -> list[tuple[RunConfig, Record]]:
-    return [(RunConfig.from_dict(r["run"]), r) for r in records]
+def defaults(runs: pd.DataFrame) -> pd.DataFrame:
+    return where(runs, configuration=0)
 
 
-def main_runs(records: Iterable[Record]) -> list[Record]:
+def main_runs(runs: pd.DataFrame) -> pd.DataFrame:
     """One sample, 30% labeled, known prior: the paper's problems."""
-    return [
-        r
-        for run, r in configs(records)
-        if (run.dataset, run.case) in WORLDS
-        and (run.setting, run.rate, run.given_prior) == ("one-sample", 0.3, None)
-    ]
+    paper = runs.set_index(["dataset", "case"]).index.isin(WORLDS)
+    return where(runs[paper & runs["given_prior"].isna()], setting="one-sample", rate=0.3)
 
 
-def single(records: list[Record]) -> list[Record]:
+def single(runs: pd.DataFrame) -> pd.DataFrame:
     """Omit methods that are equivalent to another one under this protocol."""
-    return [r for run, r in configs(records) if run.method not in SAME]
+    return runs[~runs["method"].isin(SAME)]
 
 
-def defaults(records: Iterable[Record]) -> list[Record]:
-    return [r for r in records if r["run"]["configuration"] == 0]
-
-
-def fair(records: list[Record]) -> list[Record]:
+def fair(runs: pd.DataFrame) -> pd.DataFrame:
     """The paper's problems with default hyperparameters: the same splits for every method."""
-    return complete(single(main_runs(defaults(records))))
+    return complete(single(main_runs(defaults(runs))))
 
 
-def common(records: list[Record]) -> list[Record]:
+def common(runs: pd.DataFrame) -> pd.DataFrame:
     """Keep configurations that nearly all methods have in every split of a problem, and complete
     methods.
 
     A method without one of them would otherwise be evaluated on fewer tries than the others.
     """
-    tries: dict[tuple, dict[str, dict[int, set]]] = defaultdict(lambda: defaultdict(dict))
-    for run, r in configs(records):
-        if r["status"] == "done":
-            splits = tries[_world(run)][run.method]
-            splits.setdefault(run.split, set()).add(run.configuration)
-    kept = {}
-    for world, methods in tries.items():
-        having = {m: set.intersection(*splits.values()) for m, splits in methods.items()}
-        many = Counter(number for found in having.values() for number in found)
-        shared = {number for number, n in many.items() if n >= NEARLY * len(having)} or {0}
-        kept |= {(world, m): shared for m, found in having.items() if shared <= found}
-    return [
-        r
-        for run, r in configs(records)
-        if run.configuration in kept.get((_world(run), run.method), ())
-    ]
+    kept = []
+    for _, part in done(runs).groupby(["dataset", "case", "setting", "rate"]):
+        tried = pd.crosstab([part["method"], part["split"]], part["configuration"]) > 0
+        tried = tried.groupby(level="method").all()
+        shared = tried.columns[tried.mean() >= NEARLY]
+        complete_ones = tried.index[tried[shared].all(axis=1)]
+        kept.append(part[part["configuration"].isin(shared) & part["method"].isin(complete_ones)])
+    return pd.concat(kept).sort_index()
 
 
-def _world(run: RunConfig) -> tuple:
-    return run.dataset, run.case, run.setting, run.rate
-
-
-def complete(records: list[Record]) -> list[Record]:
+def complete(runs: pd.DataFrame) -> pd.DataFrame:
     """Keep splits of a problem that nearly all methods have, so that all are evaluated on the same
     ones."""
-    blocks: dict[tuple, set[str]] = defaultdict(set)
-    for run, r in configs(records):
-        if r["status"] == "done" and run.configuration == 0:
-            blocks[run.dataset, run.case, run.split].add(run.method)
-    most = max((len(found) for found in blocks.values()), default=0)
-    kept = {block for block, found in blocks.items() if len(found) >= NEARLY * most}
-    return [r for run, r in configs(records) if (run.dataset, run.case, run.split) in kept]
+    block = ["dataset", "case", "split"]
+    methods = defaults(done(runs)).groupby(block)["method"].nunique()
+    kept = methods.index[methods >= NEARLY * methods.max()]
+    return runs[runs.set_index(block).index.isin(kept)]
+
+
+def frame(found: Iterable[Selected]) -> pd.DataFrame:
+    """Return one row per selection: its run, the checkpoint, and the metrics there."""
+    rows = [
+        vars(s.run)
+        | {"world": s.world, "method": s.method, "step": s.step}
+        | {name: np.nan if value is None else value for name, value in s.metrics.items()}
+        for s in found
+    ]
+    columns = [*RunConfig.__dataclass_fields__, "world", "method", "step", *TEST, *RECALIBRATED]
+    return pd.DataFrame(rows, columns=None if rows else columns)
+
+
+def chosen(runs: pd.DataFrame, criterion: str) -> pd.DataFrame:
+    """Return the models that a criterion chooses, by problem, method and split."""
+    found = frame(select(runs["record"], by=criterion)).assign(criterion=criterion)
+    return found.set_index(PLACE, drop=False).rename_axis(PLACE)
+
+
+def choices(runs: pd.DataFrame) -> pd.DataFrame:
+    """Return the models that each criterion chooses, in one table."""
+    return pd.concat([chosen(runs, c) for c in CRITERIA], ignore_index=True)
+
+
+def checkpoints(runs: pd.DataFrame, criterion: str) -> pd.DataFrame:
+    """Return the best checkpoint of every run that has one."""
+    found = (best_checkpoint(record, criterion) for record in done(runs)["record"])
+    return frame(s for s in found if s is not None)
+
+
+# The paper's first two findings, from any table of chosen models.
+
+
+def winners(rows: pd.DataFrame, name: Callable[[str], str] = title) -> Counter:
+    """Count how often a method is first over problems, metrics and the paper's criteria."""
+    first: Counter = Counter()
+    for criterion in THREE:
+        for _, part in where(rows, criterion=criterion).groupby(["dataset", "case"]):
+            by_method = part.groupby("method")[list(METRICS)]
+            means = by_method.apply(lambda own: own.mean(skipna=False))
+            first.update(map(name, means.idxmax()))
+    return first
+
+
+def _wide(rows: pd.DataFrame, metric: str) -> pd.DataFrame:
+    place = ["dataset", "case", "method", "split"]
+    return rows.pivot_table(index=place, columns="criterion", values=metric)
+
+
+def against(rows: pd.DataFrame, one: str, two: str, metric: str = "accuracy") -> Interval:
+    """Return the interval for the difference between the models chosen by two criteria."""
+    wide = _wide(rows, metric)
+    return over_methods(wide[one] - wide[two])
+
+
+def spread(rows: pd.DataFrame) -> np.ndarray:
+    """Return how much the paper's three criteria differ in accuracy, for each method and split."""
+    return np.ptp(_wide(rows, "accuracy")[list(THREE)].dropna().to_numpy(), axis=1)
+
+
+def printed(dataset: str, case: int) -> dict[str, Row]:
+    """Return the accuracies in the paper's tables, selected by OA, keyed by its method names."""
+    wanted = {"metric": "accuracy", "criterion": "oracle_accuracy"}
+    found = pick(paper_numbers(), dataset=dataset, case=case, **wanted)
+    return {number["method"]: number for number in found}
 
 
 def thin(record: Record) -> Record:

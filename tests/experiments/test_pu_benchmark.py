@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from experiments import template
+from experiments.tables import Tables
 from experiments.training import benchmark, benchmark_page, findings, plan, selections
 from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.criteria import CRITERIA
@@ -141,7 +143,8 @@ def planted():
 
 
 def test_planted_findings_are_found():
-    records = planted()
+    records = selections.all_runs(planted())
+    rows = selections.choices(selections.fair(records))
     shift = findings.shift(records, "proxy_accuracy")
     assert shift["gaps"]["batch"].value == pytest.approx(0.05)
     assert shift["gaps"]["ref"].value == pytest.approx(0.06)
@@ -152,10 +155,9 @@ def test_planted_findings_are_found():
     assert set(lost["told"]) == {f"{m}/bench" for m in ("dist-pu", "nnpu", "nnpu-ga", "upu")}
     assert lost["bench"].value == pytest.approx(0.07)
     assert (lost["original"], lost["beyond"]) == (None, None)
-    gap = findings.against(records, "proxy_auc", "proxy_accuracy", "accuracy")
+    gap = selections.against(rows, "proxy_auc", "proxy_accuracy", "accuracy")
     assert (gap.value, gap.clear) == (pytest.approx(0.1), True)
-    spread = findings.spread(records)
-    assert (spread["over_five"], spread["median"]) == (1.0, pytest.approx(0.1))
+    assert selections.spread(rows) == pytest.approx(0.1)
     slip = findings.slip(records)
     assert slip["changed"] == slip["models_changed"] == pytest.approx(0.5)
     assert slip["accuracy"].value == pytest.approx(0.05)
@@ -170,18 +172,19 @@ def test_only_shared_configurations_are_compared():
     run = RunConfig(dataset="usps", setting="one-sample", algorithm="vpu")
     other = replace(run, algorithm="upu")
     records = [record(r) for r in (run, replace(run, configuration=1), other)]
-    kept = selections.common(records)
-    assert [r["run"]["configuration"] for r in kept] == [0, 0]
-    assert len(selections.common([*records, record(replace(other, configuration=1))])) == 4
+    kept = selections.common(selections.all_runs(records))
+    assert list(kept["configuration"]) == [0, 0]
+    more = [*records, record(replace(other, configuration=1))]
+    assert len(selections.common(selections.all_runs(more))) == 4
 
 
 def test_a_method_with_fewer_tries_than_nearly_all_is_left_out():
     methods = [m for m in plan.versions() if m[1] == "ref"]
     runs = [plan.run(m, "usps", 1, 0) for m in methods]
     more = [replace(r, configuration=1) for r in runs[1:]]
-    kept = selections.common([record(r) for r in (*runs, *more)])
+    kept = selections.common(selections.all_runs(record(r) for r in (*runs, *more)))
     assert len(kept) == 2 * len(methods) - 2
-    assert methods[0][0] not in {r["run"]["algorithm"] for r in kept}
+    assert methods[0][0] not in set(kept["algorithm"])
 
 
 def test_one_sample_is_judged_next_to_the_originals():
@@ -194,7 +197,7 @@ def test_one_sample_is_judged_next_to_the_originals():
                 asked = "none" if (variant, setting) == ("bench", "one-sample") else None
                 run = plan.run(("upu", variant, asked), "usps", 1, split, setting=setting)
                 records.append(record(run, accuracy=(value + extra, 0.0)))
-    lost = findings.losses(records, "proxy_accuracy")
+    lost = findings.losses(selections.all_runs(records), "proxy_accuracy")
     assert lost["clear"] == ["upu/bench"]
     values = [lost[name].value for name in ("bench", "original", "beyond")]
     assert values == pytest.approx([0.08, -0.01, 0.09])
@@ -210,12 +213,13 @@ def test_configurations_are_chosen_by_each_criterion():
             made["checkpoints"]["proxy_accuracy"][0] += number
             made["checkpoints"]["oracle_accuracy"][0] -= 0.5 * number
             records.append(made)
-    assert findings.shared(records) == {("letter", 1): {0, 1}}
-    gains = {row["criterion"]: row for row in findings.gains(records)}
+    runs = selections.all_runs(records)
+    assert findings.shared(runs) == {("letter", 1): {0, 1}}
+    gains = {row["criterion"]: row for row in findings.gains(runs)}
     assert gains["proxy_accuracy"]["gap"].value == pytest.approx(0.1)
     assert (gains["proxy_accuracy"]["other"], gains["oracle_accuracy"]["other"]) == (1.0, 0.0)
     assert gains["oracle_accuracy"]["best"] == pytest.approx(0.7)
-    drawn = benchmark_page.settings(findings.shared(records))
+    drawn = benchmark_page.settings(findings.shared(runs))
     assert drawn == ["rate 6.1e-05 with batches of 16 + 16"]
 
 
@@ -226,9 +230,10 @@ def test_late_and_stuck_runs_are_counted():
     one["checkpoints"]["step"] = [100, runs[0].steps]
     one["checkpoints"] |= {"recall": [1.0, 0.7], "precision": [0.4, 0.8]}
     two["checkpoints"] |= {"recall": [0.5, 1.0], "precision": [0.4, 0.7]}
-    assert findings.late([one, two], "letter") == 0.5
-    assert findings.stuck([one, two], "dist-pu/bench/none")[:2] == (0, 1)
-    assert findings.stuck([one, two], "dist-pu/bench/batch")[:2] == (1, 1)
+    found = selections.all_runs([one, two])
+    assert findings.late(found, "letter") == 0.5
+    assert findings.stuck(found, "dist-pu/bench/none")[:2] == (0, 1)
+    assert findings.stuck(found, "dist-pu/bench/batch")[:2] == (1, 1)
 
 
 def test_priors_used_by_only_one_method_are_omitted():
@@ -238,7 +243,7 @@ def test_priors_used_by_only_one_method_are_omitted():
         for name, priors in told.items()
         for prior in priors
     ]
-    found = findings.told_cells(records)
+    found = findings.told_cells(selections.all_runs(records))
     assert {name: list(cells) for name, cells in found.items()} == {
         "nnpu": [0.4, 0.5],
         "vpu": [0.4, 0.5],
@@ -251,7 +256,8 @@ def test_the_page_reports_the_planted_findings(tmp_path):
         write_record(tmp_path, run, {k: found[k] for k in set(found) - {"format", "key", "run"}})
     out = tmp_path / "out"
     out.mkdir()
-    text = benchmark_page.text(selections.collect(tmp_path, out))
+    selections.collect(tmp_path, out)
+    text = template.functions(benchmark_page)["text_README"](Tables(out))
     assert "**They do worse in one sample, on average: holds**" in text
     assert "**The correction fixes this: holds**: +5.00 [+5.00, +5.00] points" in text
     assert "2. The selection criterion matters: holds" in text

@@ -79,6 +79,27 @@ def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(tmp_path):
     assert not list(tmp_path.glob("*.pt"))
 
 
+@pytest.mark.parametrize("name", ["PU-sigmoid", "PN-logistic"])
+def test_an_interrupted_network_with_batch_statistics_goes_on(tmp_path, name):
+    from experiments.pu_ece_neural.networks import Plan, Residual
+
+    random = np.random.default_rng(0)
+    positive = random.random(900) < 0.4
+    pixels = random.integers(0, 200, (900, 3, 8, 8)) + 50 * positive[:, None, None, None]
+    data = objectives.Images(torch.from_numpy(pixels.astype(np.uint8)), positive, 800)
+    plan = Plan((300,), 800, 3, 100, small=True)
+    whole, cut, rest = (Residual(data, plan, name, 0) for _ in range(3))
+    clock = ensemble.Clock(np.inf, tmp_path)
+    (expected,) = whole.model(clock)
+    stop = argparse.Namespace(folder=tmp_path, over=lambda: len(cut.fit.history) == 2)
+    with pytest.raises(ensemble.OutOfTime):
+        cut.model(stop)
+    (found,) = rest.model(clock)
+    assert (found.epoch, list(found.risks)) == (expected.epoch, list(expected.risks))
+    for group, logits in expected.logits.items():
+        assert np.array_equal(found.logits[group], logits)
+
+
 def test_the_rate_rises_then_falls_to_zero():
     rate = objectives.rate
     shares = [rate(step, 200) for step in range(200)]

@@ -14,7 +14,7 @@ TABLES = Tables(HERE / "pu_protocol")
 
 @pytest.fixture(scope="module")
 def cells():
-    return page.against(TABLES)
+    return page.compared(TABLES)
 
 
 def test_the_plan_is_the_papers():

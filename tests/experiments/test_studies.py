@@ -101,6 +101,17 @@ def test_pu_performance():
     same(figure3(run)["figure3"], stored("pu_performance", "figure3"))
 
 
+@pytest.mark.parametrize("prior", [0.02, 0.5])
+def test_true_performance_is_that_of_quadrature(prior):
+    """The stored targets were computed by quadrature or from formulas, without noneg."""
+    from experiments.pu_performance.cover import truth
+    from noneg.simulation import LogisticGaussian
+
+    rows = stored("pu_performance", "coverage", prior=prior, setting="two-sample")
+    found = truth(LogisticGaussian(-0.5, 1.5, prior))
+    assert found == pytest.approx({row["metric"]: row["target"] for row in rows}, rel=DIGITS)
+
+
 def test_recalibration():
     from experiments.recalibration.study import synthetic_rows
 
