@@ -125,6 +125,23 @@ def test_another_file_is_not_a_baseline(tmp_path, text):
         compare_with(stored(path, auroc=None), {"auroc": estimate(0.8, 0.9)})
 
 
+def test_a_baseline_with_another_prior_is_pointed_out(files, tmp_path, monkeypatch):
+    monkeypatch.chdir(files)
+    base = tmp_path / "base.json"
+    base.write_text(run("evaluate", "scores.csv", *ASKED, "--json").stdout)
+    other = [*ASKED[:-1], "0.3"]
+    words = f"The baseline assumes a prior of {ASKED[-1]}, these rows 0.3"
+    told = run("evaluate", "scores.csv", *other, "--baseline", base, "--json")
+    assert words in told.stderr
+    assert json.loads(told.stdout)["gates"]["note"].startswith(words)
+    same = run("evaluate", "scores.csv", *ASKED, "--baseline", base, "--json")
+    assert "The baseline assumes" not in same.stderr
+    assert "note" not in json.loads(same.stdout)["gates"]
+    # An interval that contains the baseline's prior may well be the same prior.
+    around = run("evaluate", "scores.csv", *ASKED[:-1], "0.1:0.4", "--baseline", base)
+    assert "The baseline assumes" not in around.stderr
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")

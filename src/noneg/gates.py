@@ -18,7 +18,7 @@ import json
 from dataclasses import dataclass
 from math import hypot, isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from noneg.errors import InputError
 from noneg.intervals import z_score
@@ -190,7 +190,7 @@ def compare_with(
     >>> outcome.state
     'passed'
     """
-    stored = _stored(baseline)
+    stored = _metrics(_stored(baseline))
     both = {name: one for name in KEPT if name in stored and (one := metrics.get(name)) is not None}
     if not both:
         rule = (
@@ -217,8 +217,38 @@ def _no_worse(name: str, new: Estimate, old: Mapping[str, float], level: float) 
     return Outcome(title=METRICS[name].title, rule=rule, state=state, found=found, words=words)
 
 
-def _stored(path: str | Path) -> dict[str, dict[str, float]]:
-    """Return the numeric metrics of a stored evaluation."""
+def other_prior(baseline: str | Path, prior: Estimate) -> str:
+    """Return a note if the baseline assumes another prior than these rows; otherwise nothing.
+
+    Parameters
+    ----------
+    baseline : path
+        As in `compare_with`.
+    prior : Estimate
+        The prior of the new rows, as in ``Evaluation.prior``.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> def known(x):
+    ...     return Estimate(value=x, low=x, high=x, level=0.95, method="given")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     base = Path(folder) / "base.json"
+    ...     _ = base.write_text(json.dumps({"schema": SCHEMA, "prior": known(0.2).to_dict()}))
+    ...     print(other_prior(base, known(0.3)))
+    The baseline assumes a prior of 0.2, these rows 0.3; this alone can change a metric
+    """
+    old = _stored(baseline).get("prior")
+    if not isinstance(old, dict) or not _is_whole(old):
+        return ""
+    if old["low"] <= prior.high and prior.low <= old["high"]:
+        return ""
+    words = f"The baseline assumes a prior of {old['value']:.4g}, these rows {prior.value:.4g}"
+    return f"{words}; this alone can change a metric"
+
+
+def _stored(path: str | Path) -> dict[str, Any]:
+    """Return a stored evaluation."""
     rule = "must be a file written by noneg evaluate --json"
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -226,6 +256,11 @@ def _stored(path: str | Path) -> dict[str, dict[str, float]]:
         raise InputError("baseline", rule, value=str(path)) from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA:
         raise InputError("baseline", rule, value=str(path))
+    return content
+
+
+def _metrics(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the numeric metrics of a stored evaluation."""
     found: dict[str, dict[str, float] | None] = content.get("metrics", {})
     return {name: one for name, one in found.items() if one and _is_whole(one)}
 

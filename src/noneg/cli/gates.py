@@ -66,10 +66,11 @@ class Gates:
         self.strict = asked.pop("strict")
         self.baseline = asked.pop("baseline", None)
         self.outcomes: list[Outcome] = []
+        self.note = ""
 
     def judge(self, evaluation: Evaluation, scores: PUScores) -> None:
         """Apply the gates to an evaluation of these scores."""
-        from noneg.gates import compare_with
+        from noneg.gates import compare_with, other_prior
 
         prior = evaluation.prior
         if scores.prior is None:
@@ -82,6 +83,7 @@ class Gates:
         if self.baseline is not None:
             level = evaluation.level
             self.outcomes += compare_with(self.baseline, evaluation.metrics, level=level)
+            self.note = other_prior(self.baseline, prior)
 
     @property
     def failed(self) -> bool:
@@ -95,12 +97,15 @@ class Gates:
         if not self.outcomes:
             return {}
         outcomes = [outcome.to_dict() for outcome in self.outcomes]
-        return {"gates": {"failed": self.failed, "strict": self.strict, "outcomes": outcomes}}
+        gates = {"failed": self.failed, "strict": self.strict, "outcomes": outcomes}
+        return {"gates": gates | ({"note": self.note} if self.note else {})}
 
     def tell(self) -> None:
         """Print the outcomes of the gates to standard error, separately from any JSON."""
         for outcome in self.outcomes:
             say(console(error=True), f"Gate {outcome}.")
+        if self.note:
+            say(console(error=True), f"{self.note}.")
 
     def close(self, *, failed: bool = False) -> None:
         """Print the outcomes of the gates, and exit with code 3 if one of them failed."""
