@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import noneg
-from noneg.tables.batches import meaning
+from noneg.tables.labels import meaning
 from noneg.tables.writing import _stage_errors
 
 NAMES = {"score": "score", "label": "label"}
