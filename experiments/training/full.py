@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.study import Run, Study
+from experiments.tables import read
 from experiments.training import benchmark, plan
 from experiments.training.selections import THREE, all_runs, chosen, done, where
 from noneg.lab.bench import RunConfig, load_records
@@ -106,11 +107,16 @@ def _time(runs: pd.DataFrame) -> list[dict]:
 
 
 def speed(run: Run) -> dict[str, list[dict]]:
-    """Return the steps per second of one run and of a population."""
+    """Return the steps per second of one run and of a population; other devices keep their rows."""
     from experiments.training.speed import measure
 
-    versions = run.pick(plan.paper_versions(), plan.paper_versions()[:1])
-    return {"speed": [measure(method, run.options.device) for method in versions]}
+    versions, path = (
+        run.pick(plan.paper_versions(), plan.paper_versions()[:1]),
+        run.out / "speed.csv",
+    )
+    found = [measure(method, run.options.device) for method in versions]
+    kept = read(path) if path.exists() else []
+    return {"speed": [row for row in kept if row["device"] != found[0]["device"]] + found}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
