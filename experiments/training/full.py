@@ -44,9 +44,17 @@ def selections(run: Run) -> None:
     train(run, plan.selections())
 
 
+def two_samples(run: Run) -> dict[str, list[dict]]:
+    """Train the methods that the paper corrects in two samples, where they need no correction."""
+    train(run, plan.two_samples())
+    runs = where(done(all_runs(load_records(folder(run)))), setting="two-sample", variant="bench")
+    return {"two_samples": [row for r in runs["record"] for row in _configuration(r)]}
+
+
 def tables(run: Run) -> dict[str, list[dict]]:
     """Return the models that the criteria choose, from all records in the folder."""
     runs = done(all_runs(load_records(folder(run))))
+    runs = runs[(runs["setting"] == "one-sample") | (runs["variant"] != "bench")].copy()
     two = np.where(runs["setting"] == "two-sample", "selection", "chosen")
     runs["part"] = np.where(runs["options"].map(bool), "rates", two)
     parts = {name: where(runs, part=name) for name in ("chosen", "rates", "selection")}
@@ -126,9 +134,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 STUDY = Study(
     "pu_protocol",
-    parts=(protocol, rates, selections, tables, speed),
+    parts=(protocol, rates, selections, two_samples, tables, speed),
     page="experiments.training.full_page",
-    named=("speed",),
+    named=("two_samples", "speed"),
     arguments=arguments,
     digits=5,
 )

@@ -162,6 +162,39 @@ def gain(tables: Tables, criterion: str, *, against_ref: bool = False) -> Interv
     return interval(found.method + found.dataset + found.case.astype(str), found.gap)
 
 
+def between_settings(tables: Tables) -> pd.DataFrame:
+    """Return the accuracies without correction in two samples and in one, for equal runs."""
+    one = frame(tables, "configurations")
+    one = one[one.method.str.endswith("/none")]
+    one = one.assign(method=one.method.str.removesuffix("/none"))
+    same = ["dataset", "case", "method", "configuration", "split"]
+    return frame(tables, "two_samples").merge(one, on=same, suffixes=("_two", "_one"))
+
+
+def setting_gap(tables: Tables) -> Interval:
+    """Return the accuracy in two samples minus the accuracy in one."""
+    both = between_settings(tables)
+    gap = both.accuracy_two - both.accuracy_one
+    return interval(both.method + both.case.astype(str), gap)
+
+
+def setting_table(tables: Tables) -> str:
+    """Return the mean accuracies in both settings by method and case, in percent."""
+    both = between_settings(tables)
+    mean = both.groupby(["method", "case"])[["accuracy_two", "accuracy_one"]].mean()
+    lines = [
+        [
+            label(method),
+            str(case),
+            f"{100 * two:.1f}",
+            f"{100 * one:.1f}",
+            f"{100 * (two - one):+.1f}",
+        ]
+        for (method, case), (two, one) in zip(mean.index, mean.to_numpy(), strict=True)
+    ]
+    return table("method | case | two samples | one sample | difference", lines)
+
+
 # Letters
 
 
