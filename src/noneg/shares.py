@@ -41,7 +41,16 @@ def upper_limit(hits: ArrayLike, misses: ArrayLike, tail: float) -> Floats:
 
 
 def clopper_pearson(share: Floats, n: float | Floats, alpha: float) -> tuple[Floats, Floats]:
-    """Return both limits for a share among n rows; without noise if n is infinite."""
+    """Return both limits for a share among n rows; alpha is divided between the two tails.
+
+    A share of infinitely many rows has no noise.
+
+    Examples
+    --------
+    >>> low, high = clopper_pearson(np.array([0.0, 0.5]), 10, 0.05)
+    >>> print(low.round(3), high.round(3))
+    [0.    0.187] [0.308 0.813]
+    """
     if np.isinf(np.max(n)):
         return share, share
     hits = np.asarray(share * n, dtype=np.float64)

@@ -151,6 +151,7 @@ class _Line:
         self.n_positive, self.n_marginal = float(sample.labeled.sum()), float(rows.sum())
         self.positive = sample.labeled / (self.n_positive or 1.0)
         self.marginal = rows / self.n_marginal
+        self.inside_share = float(self.positive @ self.inside)
         z = logit(np.where(inside, sample.s, 0.5))
         mass = self.marginal * self.inside
         self.total = float(mass.sum())
@@ -178,7 +179,7 @@ class _Line:
         """Return the line's probabilities for a coefficient; 0 for scores of exactly 0 or 1."""
         if not self.free:
             return np.asarray(self.inside * expit(self.z + self.center + theta))
-        wanted = prior * float(self.positive @ self.inside)
+        wanted = prior * self.inside_share
         if not 0.0 < wanted < self.total:
             return np.full_like(self.z, np.nan)
         far = 50.0 + abs(theta) * float(np.abs(self.z).max(initial=0.0))
@@ -206,7 +207,9 @@ class _Line:
             x = self.inside * (self.z - float(bend @ self.z) / (float(bend.sum()) or 1.0))
         mean = float(self.positive @ x)
         value = prior * mean - float(self.marginal @ (p * x))
-        one = prior * (x - mean) / (self.n_positive or 1.0) * (not self.by_share)
+        one = np.zeros_like(x)
+        if not self.by_share:
+            one = prior * (x - mean) / (self.n_positive or 1.0)
         two = -(p * x - float(self.marginal @ (p * x))) / self.n_marginal
         if self.sample.form == "labeled":
             one, two = one + mean / self.n_marginal, two - prior * mean / self.n_marginal
@@ -238,7 +241,7 @@ class _Line:
         low, high = skewed_limits(value, variance, third, self.rows, self.confidence)
         if not self.by_share:
             return low, high
-        share, (least, most) = float(self.positive @ self.inside), self.inside_limits
+        share, (least, most) = self.inside_share, self.inside_limits
         down, up = prior * (share - least), prior * (most - share)
         return value - float(np.hypot(value - low, down)), value + float(np.hypot(high - value, up))
 
@@ -248,7 +251,7 @@ class _Line:
 
         Positives at 0 or 1 that the sample lacks may be heavier than those it has (`row_shares`).
         """
-        share = np.array(float(self.positive @ self.inside))
+        share = np.array(self.inside_share)
         outside = self.inside == 0.0
         if not outside.any():
             return 1.0, 1.0

@@ -201,6 +201,7 @@ def boyce_index_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         words = "undefined: fewer than three windows differ"
         return Estimate(value=value, low=-1.0, high=1.0, level=level, method=words)
     positive, marginal = _windows(scores)
+    # Half of the error probability for each of the two shares.
     alpha = (1.0 - level) / 2.0
     low, high = ratio_limits(
         positive,

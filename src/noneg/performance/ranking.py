@@ -39,7 +39,7 @@ from noneg.intervals import (
     with_unseen,
     z_score,
 )
-from noneg.laws import Ordered
+from noneg.laws import Ordered, influence
 from noneg.registry import add_metric, in_range
 from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
@@ -404,12 +404,11 @@ def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: fl
     found = steps.positive_steps()
     knots = np.append(0.0, steps.tpr[found])
     mass = np.diff(knots)
-    influence = np.cumsum(one.slopes()[0][::-1])[::-1][found]
-    influence = influence - mass @ influence
-    spread = float(np.sqrt(mass @ influence**2))
+    per_row = influence(one.slopes()[0], steps.tpr, 1.0)[found - 1]
+    spread = float(np.sqrt(mass @ per_row**2))
     errors = [error, error]
     if spread > LEAST and error > 0.0:
-        steepness = t / np.sqrt(rows) * influence / spread
+        steepness = t / np.sqrt(rows) * per_row / spread
         tilted = [Selected(steps, Law(knots, np.exp(tilt))) for tilt in (-steepness, steepness)]
         errors = [_relative_error(summary(near), near) for near in tilted]
     low, high = (t * float(np.sqrt(error * x)) for x in (errors[0], max(errors[1], error)))
