@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from noneg.audit import Audit
 from noneg.cli import main
-from noneg.report.auditing import audit_rows
+from noneg.report.answers import audit_rows
 from noneg.report.charts import REVIEWED, specification
 from noneg.report.payload import data_names
 

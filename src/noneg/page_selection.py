@@ -20,8 +20,9 @@ from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
     from noneg.arrays import Floats
+    from noneg.calibration.reliability import SmoothReliability
     from noneg.losses import Loss
-    from noneg.page_state import Smooth, Sums
+    from noneg.page_state import Sums
     from noneg.scores import PUScores
 
 ATOMS = 1000
@@ -126,7 +127,7 @@ def bands(
 
 
 def smooth_band(
-    smooth: Smooth, share: float, priors: tuple[float, ...], selection: float
+    smooth: SmoothReliability, share: float, priors: tuple[float, ...], selection: float
 ) -> tuple[Floats, Floats]:
     """Return the band of the smooth curve over all priors and all allowed distributions.
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats, Places
     from noneg.bins import Binned, Binning
-    from noneg.calibration.reliability import Band, Reliability
+    from noneg.calibration.reliability import Band, Reliability, SmoothReliability
     from noneg.intervals import LawMeans
     from noneg.losses import Loss
     from noneg.performance.contingency import Side
@@ -105,16 +105,6 @@ class Diagram:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Smooth:
-    """The smooth curve of the diagram; everything except the score is divided by the prior."""
-
-    score: Floats
-    frequency: Floats
-    low: Floats
-    high: Floats
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Sums:
     """The numbers that the page computes with; see the module docstring.
 
@@ -128,7 +118,8 @@ class Sums:
         Diagram to show first: equal mass if one equal-width bin contains nearly all rows.
     diagram_bins : int
         Number of bins in the diagrams: the optimal number, at most `DIAGRAM_BINS`.
-    smooth : Smooth
+    smooth : SmoothReliability
+        The smooth curve of the diagram; frequencies and limits are per unit of the prior.
     least_frequency : ndarray
         Simultaneous lower limits in `DIAGRAM_BINS` equal-width bins, per unit of the prior;
         multiplied by the prior, a limit above 1 leaves no room for negatives.
@@ -163,7 +154,7 @@ class Sums:
     diagrams: dict[Binning, Diagram]
     first_diagram: Binning
     diagram_bins: int
-    smooth: Smooth
+    smooth: SmoothReliability
     least_frequency: Floats
     histogram: Binned
     tails: Tails
@@ -276,10 +267,10 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     return noise.of_residual(replace(binned, prior=1.0)) - level, level
 
 
-def _smooth(scores: PUScores, level: float) -> Smooth:
+def _smooth(scores: PUScores, level: float) -> SmoothReliability:
     found, unit = smooth_reliability(scores, level=level), scores.known_prior or 1.0
     scaled = {name: getattr(found, name) / unit for name in ("frequency", "low", "high")}
-    return Smooth(score=found.score, **scaled)
+    return replace(found, **scaled)
 
 
 def _least_frequency(scores: PUScores, level: float) -> Floats:

@@ -65,7 +65,7 @@ def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **aske
     from noneg import audit
     from noneg.atomic import write_text
     from noneg.audit.answers import design_path
-    from noneg.report.auditing import plan_document
+    from noneg.report.answers import plan_document
 
     beside = str(design_path(out))
     _check_list(out)
@@ -159,7 +159,7 @@ def read(
         return
     from noneg.atomic import write_text
     from noneg.audit import read
-    from noneg.report.auditing import audit_document
+    from noneg.report.answers import audit_document
 
     if out is not None:
         check_outputs({"path": out}, files, force=force)
@@ -196,7 +196,7 @@ def _read_table(
 ) -> None:
     """Report what can be learned from the known negatives in a table."""
     from noneg.audit import known_negatives
-    from noneg.report.auditing import negatives_document
+    from noneg.report.answers import negatives_document
     from noneg.tables.batches import Wanted
     from noneg.tables.reading import read_columns
 

@@ -7,7 +7,7 @@ page, so light, dark and print themes can change them without redrawing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import altair as alt
+
+    from noneg.report.payload import Rows
 
 
 Spec: TypeAlias = dict[str, Any]
@@ -42,6 +44,8 @@ class Drawing:
     legend : tuple of (str, str, str)
         Kind of line, color and text of each entry.
     height : int
+    rows : dict of str to list
+        Data by name, if they do not follow a slider.
     """
 
     build: Callable[[], Chart]
@@ -49,6 +53,7 @@ class Drawing:
     title: str = ""
     legend: tuple[tuple[str, str, str], ...] = ()
     height: int = 300
+    rows: dict[str, Rows] = field(default_factory=dict)
 
     def spec(self) -> Spec:
         """Return the Vega-Lite specification in the colors and fonts of the page."""

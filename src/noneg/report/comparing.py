@@ -63,7 +63,6 @@ def comparison_to_html(
     return render_still(
         content,
         _drawings(comparison),
-        _datasets(comparison),
         scripts=("sort.js", "compare.js"),
         headed=comparison.criteria,
     )
@@ -274,42 +273,43 @@ def _drawings(comparison: Comparison) -> dict[str, Drawing]:
         ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
         for k, look in looks
     ]
+    now: Rows = [{"prior": comparison.prior.value}]
     drawn = {
         DIAGRAM: Drawing(
             build=partial(models, names),
             description="Reliability diagrams of all models, overlaid.",
             legend=(*legend, ("dashed", "faint", "perfect calibration")),
             height=320,
+            rows={DIAGRAM: overlaid(comparison.diagrams, "model"), "now": now},
         )
     }
-    for name, found in comparison.criteria.items():
-        drawn[f"difference_{name}"] = Drawing(
-            build=partial(difference, name, found.title, names),
-            description=f"{found.title}: differences with intervals.",
-            title="Difference",
-            height=max(90, 42 * (len(names) - 1) + 30),
-        )
+    for found in comparison.criteria.values():
+        drawn[f"difference_{found.name}"] = _difference(found, names)
         if found.ordering is not None:
-            turns = bool(found.ordering.crossings)
-            drawn[f"order_{name}"] = Drawing(
-                build=partial(order, name, found.title, names, turns=turns),
-                description=f"{found.title} of each model against the class prior.",
-                title="Effect of the prior",
-                height=260,
-            )
+            drawn[f"order_{found.name}"] = _order_drawing(found, found.ordering, names)
     return drawn
 
 
-def _datasets(comparison: Comparison) -> dict[str, Rows]:
-    rows: dict[str, Rows] = {DIAGRAM: overlaid(comparison.diagrams, "model")}
-    for name, found in comparison.criteria.items():
-        rows[f"difference_{name}"] = [
-            {"model": model, **estimate_row(gap)} for model, gap in found.differences.items()
-        ]
-        if found.ordering is not None:
-            rows[f"order_{name}"] = list(_lines(found.ordering))
-            rows[f"crossing_{name}"] = [{"prior": x} for x in found.ordering.crossings]
-    return rows | {"now": [{"prior": comparison.prior.value}]}
+def _difference(found: Compared, names: list[str]) -> Drawing:
+    gaps: Rows = [{"model": model, **estimate_row(gap)} for model, gap in found.differences.items()]
+    return Drawing(
+        build=partial(difference, found.name, found.title, names),
+        description=f"{found.title}: differences with intervals.",
+        title="Difference",
+        height=max(90, 42 * (len(names) - 1) + 30),
+        rows={f"difference_{found.name}": gaps},
+    )
+
+
+def _order_drawing(found: Compared, ordering: Ordering, names: list[str]) -> Drawing:
+    turns: Rows = [{"prior": x} for x in ordering.crossings]
+    return Drawing(
+        build=partial(order, found.name, found.title, names, turns=bool(turns)),
+        description=f"{found.title} of each model against the class prior.",
+        title="Effect of the prior",
+        height=260,
+        rows={f"order_{found.name}": list(_lines(ordering)), f"crossing_{found.name}": turns},
+    )
 
 
 def _lines(ordering: Ordering) -> Iterator[dict[str, float | str | None]]:

@@ -11,7 +11,7 @@ from noneg.checks import is_pooled
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.recalibration.maps import Identity
 from noneg.report import words
-from noneg.report.auditing import audit_sections
+from noneg.report.answers import audit_sections
 from noneg.report.document import (
     About,
     Document,

@@ -108,13 +108,13 @@ def _code_words() -> dict[str, str]:
 def render_still(
     content: Document,
     drawings: Mapping[str, Drawing],
-    rows: Mapping[str, Rows],
     *,
     scripts: Iterable[str],
     headed: Iterable[str],
 ) -> str:
-    """Return a page whose numbers do not follow a slider, with its drawings and their rows."""
+    """Return a page whose numbers do not follow a slider, with its drawings."""
     charts = {name: one.spec() for name, one in drawings.items()}
+    rows = {name: found for one in drawings.values() for name, found in one.rows.items()}
     used = {name: sorted(data_names(spec)) for name, spec in charts.items()}
     return render(
         "page.html.jinja",

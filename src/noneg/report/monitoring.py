@@ -76,7 +76,6 @@ def monitoring_to_html(
     return render_still(
         monitoring_document(monitoring, about, notes),
         _drawings(monitoring),
-        _datasets(monitoring),
         scripts=("compare.js",),
         headed=("moved", *_watched(monitoring)),
     )
@@ -84,8 +83,7 @@ def monitoring_to_html(
 
 def monitoring_to_notebook(monitoring: Monitoring) -> str:
     """Return the verdict and charts for a notebook."""
-    data = _datasets(monitoring)
-    pictures = [(one, picture(one.spec(), data)) for one in _drawings(monitoring).values()]
+    pictures = [(one, picture(one.spec(), one.rows)) for one in _drawings(monitoring).values()]
     return notebook_cell(monitoring_document(monitoring, About(title=TITLE)), pictures)
 
 
@@ -222,6 +220,7 @@ def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
             description=f"{_title(monitoring, name)} in each period, with its band.",
             legend=legend,
             height=240,
+            rows=_rows(monitoring, name),
         )
         for name in _watched(monitoring)
     }
@@ -246,14 +245,13 @@ def over_time(name: str, title: str) -> Chart:
     )
 
 
-def _datasets(monitoring: Monitoring) -> dict[str, Rows]:
-    data: dict[str, Rows] = {}
-    for name in _watched(monitoring):
-        start = _found(monitoring.reference, name)
-        data[f"start_{name}"] = [] if start is None else [{"value": start.value}]
-        data[f"time_{name}"] = [
-            {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
-            for look in (monitoring.reference, *monitoring.looks)
-            if (one := _found(look, name)) is not None and isfinite(one.value)
-        ]
-    return data
+def _rows(monitoring: Monitoring, name: str) -> dict[str, Rows]:
+    """Return a metric at the reference, and in each period."""
+    start, looks = _found(monitoring.reference, name), (monitoring.reference, *monitoring.looks)
+    over: Rows = [
+        {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
+        for look in looks
+        if (one := _found(look, name)) is not None and isfinite(one.value)
+    ]
+    reference: Rows = [] if start is None else [{"value": start.value}]
+    return {f"start_{name}": reference, f"time_{name}": over}

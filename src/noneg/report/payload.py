@@ -19,7 +19,7 @@ from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
 from noneg.report import words
-from noneg.report.auditing import audit_rows
+from noneg.report.answers import audit_rows
 from noneg.report.charts import specification
 from noneg.report.grouping import group_rows
 from noneg.sentences import templates
@@ -166,7 +166,7 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
         "diagrams": {name: vars(one) for name, one in sums.diagrams.items()},
         "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
-        "smooth": vars(sums.smooth),
+        "smooth": sums.smooth.columns(),
         "tails": vars(sums.tails),
         "bounds": sums.bounds and _some(sums.bounds, counts),
         "curves": {name: vars(one) for name, one in sums.curves.items()},
