@@ -113,7 +113,7 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
 
     level, sides = interval_title(found.level), (found.before, found.after, found.change)
     rows = (
-        (METRICS[name].title, *(cell for side in sides for cell in estimate_cells(side[name])))
+        (METRICS[name].title, *estimate_cells(*(side[name] for side in sides)))
         for name in found.change
     )
     header = ("", "before", level, "after", level, "change", level)

@@ -463,7 +463,7 @@ def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...
         if one is None or other is None or not math.isfinite(one.value):
             continue
         inside = "yes" if one.low <= other.value <= one.high else "no"
-        yield METRICS[name].title, *estimate_cells(one, 3), Number(other.value, 3), inside
+        yield METRICS[name].title, *estimate_cells(one, digits=3), Number(other.value, 3), inside
 
 
 # Sections of a report that are shown on a terminal.

@@ -80,11 +80,13 @@ class Range:
 Cell: TypeAlias = str | Number | Range
 
 
-def estimate_cells(found: Estimate | None, digits: int = 4) -> tuple[Number, Range]:
-    """Return an estimate and its interval; blank cells for None."""
-    if found is None:
-        return Number(None), Range(None, None)
-    return Number(found.value, digits), Range(found.low, found.high, digits)
+def estimate_cells(*found: Estimate | None, digits: int = 4) -> tuple[Number | Range, ...]:
+    """Return each estimate and its interval; blank cells for None."""
+    cells: list[Number | Range] = []
+    for one in found:
+        value, low, high = (None,) * 3 if one is None else (one.value, one.low, one.high)
+        cells += [Number(value, digits), Range(low, high, digits)]
+    return tuple(cells)
 
 
 def estimate_row(found: Estimate) -> dict[str, float | str | None]:

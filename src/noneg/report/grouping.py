@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from noneg.groups import GroupTable
     from noneg.recalibration import HeldOutByGroup
     from noneg.report.document import Cell
-    from noneg.results import Estimate
 
 # Number of groups that fit in the forest plot, and number shown on a terminal.
 DRAWN, LISTED = 25, 20
@@ -110,7 +109,10 @@ def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
     models = [words for name in found.values for words in (name, level)]
     header = ("", *models, "by group minus one map", level)
     rows = (
-        (METRICS[name].title, *_pairs(*(values[name] for values in found.values.values()), gap))
+        (
+            METRICS[name].title,
+            *estimate_cells(*(values[name] for values in found.values.values()), gap),
+        )
         for name, gap in found.gain.items()
     )
     text = say("groups_held_out", folds=found.folds)
@@ -135,11 +137,6 @@ def _maps_table(found: HeldOutByGroup, level: str) -> Table:
         rows.append((*cells, before, after, Number(change, 4), Range(low, high, 4)))
     header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
     return Table.of((*header, "change", level), rows, caption)
-
-
-def _pairs(*estimates: Estimate) -> Iterator[Cell]:
-    for one in estimates:
-        yield from estimate_cells(one)
 
 
 def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:

@@ -194,7 +194,7 @@ def _numbers(monitoring: Monitoring) -> Section:
     names = _watched(monitoring)
     header = ("", *(x for name in names for x in (_title(monitoring, name), "band")))
     rows = (
-        (look.name, *(cell for name in names for cell in estimate_cells(_found(look, name))))
+        (look.name, *estimate_cells(*(_found(look, name) for name in names)))
         for look in (monitoring.reference, *monitoring.looks)
     )
     return Section.of("numbers", "Over time", Table.of(header, rows))
