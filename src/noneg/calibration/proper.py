@@ -229,13 +229,12 @@ def scoring_rule(score: object, clip: float = CLIP) -> Rule:
 
 def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
     level, means = check_level(level), loss_means(scores, rule.loss)
+    value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
     if is_selected(scores):
-        value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
         return loss_bounds(scores, rule.loss, level, value=value, reach=reach)
     limits = loss_limits(scores, rule.loss, level)
     # A single row does not reveal the spread, so only the range of the score is known.
-    known = (0.0, rule.largest) if no_spread(scores) else over_prior_grid(limits, scores, 2)
-    value = loss_value(means, scores.known_prior)
+    known = reach if no_spread(scores) else over_prior_grid(limits, scores, 2)
     return enclosing(scores, value, known, level, loss_method(scores))
 
 

@@ -249,10 +249,11 @@ class Estimator(ABC, Generic[Samples]):
         """Estimate the share and its interval, and convert them to a prior estimate."""
         found = self.find(samples)
         interval = self.interval(samples, found.share, level)
+        low, high = (prior_of_share(end, samples.labeled) for end in (interval.low, interval.high))
         plain = PriorEstimate(
             value=prior_of_share(found.share, samples.labeled),
             low=_least(samples),
-            high=prior_of_share(interval.high, samples.labeled),
+            high=high,
             level=level,
             method=self.name,
             interval=interval.method,
@@ -261,10 +262,7 @@ class Estimator(ABC, Generic[Samples]):
             share=found.share,
             labeled=samples.labeled,
             kind="upper bound",
-            sampling=(
-                prior_of_share(interval.low, samples.labeled),
-                prior_of_share(interval.high, samples.labeled),
-            ),
+            sampling=(low, high),
             overlap=overlap,
             warnings=few_positives(samples.n_positive),
             diagnostics=found.diagnostics,

@@ -139,9 +139,8 @@ def from_two_views(
     views = [_numbers(x, name) for x, name in ((first, "first"), (second, "second"))]
     check_same_length(first=views[0].size, second=views[1].size, labeled=flags.size)
     p, u = (np.stack([view[group] for view in views]) for group in (flags, ~flags))
-    for rows in (p, u):
-        if rows.shape[1] < 2:
-            raise InputError("labeled", "must mark at least two rows, and leave two unlabeled")
+    if min(p.shape[1], u.shape[1]) < 2:
+        raise InputError("labeled", "must mark at least two rows, and leave two unlabeled")
     gap = p.mean(axis=1) - u.mean(axis=1)
     noise = np.sqrt(p.var(axis=1) / p.shape[1] + u.var(axis=1) / u.shape[1])
     if (np.abs(gap) < z_score(0.99) * noise).any():
