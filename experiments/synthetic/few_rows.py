@@ -7,7 +7,7 @@ unequal labeling rates.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 
 import numpy as np
@@ -37,9 +37,11 @@ WANTED, LEAST = (0.93, 0.985), 0.9
 # Shares of calibrated scores that a test at 5% should reject.
 SIZES = (0.03, 0.07)
 SETTINGS = ("two-sample", "one-sample", "importance", "propensity")
+# Scores of negatives and positives.
+Classes = tuple[np.ndarray, np.ndarray]
 
 
-def gaussian(auc: float, prior: float, sharpness: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+def gaussian(auc: float, prior: float, sharpness: float = 1.0) -> Classes:
     """Return scores of negatives and positives; with sharpness 1 they are calibrated."""
     d = np.sqrt(2.0) * ndtri(auc)
     x = ndtri((np.arange(ROWS) + 0.5) / ROWS)
@@ -47,29 +49,7 @@ def gaussian(auc: float, prior: float, sharpness: float = 1.0) -> tuple[np.ndarr
     return tuple(expit(sharpness * (offset + d * (x + shift))) for shift in (-d / 2, d / 2))
 
 
-def five(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """Five distinct scores."""
-    groups = gaussian(auc, prior)
-    cuts = np.quantile(np.concatenate(groups), [0.3, 0.55, 0.75, 0.9])
-    values = np.array([0.05, 0.2, 0.4, 0.6, 0.9])
-    return tuple(values[np.searchsorted(cuts, s)] for s in groups)
-
-
-def saturated(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """More than a third of the scores are exactly 0 or 1, some of them wrong."""
-    groups = gaussian(auc, prior)
-    low, high = np.quantile(np.concatenate(groups), [0.25, 0.85])
-    return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, s)) for s in groups)
-
-
-def wavy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """The share of positives decreases with the score at the top and in the middle."""
-    groups = gaussian(auc, prior)
-    place = [np.searchsorted(np.sort(np.concatenate(groups)), s) / (2 * ROWS) for s in groups]
-    return tuple(np.clip(p + 0.12 * np.sin(9.0 * p), 0.0, 1.0) for p in place)
-
-
-def heavy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+def heavy(auc: float, prior: float) -> Classes:
     """Scores with heavy tails that are too extreme: log odds follow Student's t with 3 degrees of
     freedom."""
     d = np.sqrt(2.0) * ndtri(auc)
@@ -78,7 +58,7 @@ def heavy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
     return tuple(expit(offset + 1.5 * d * (x + shift)) for shift in (-d / 2, d / 2))
 
 
-def skewed(power: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+def skewed(power: float, prior: float) -> Classes:
     """Calibrated scores with a beta distribution: the share of positives at a score is the
     score."""
     s = betaincinv(power * prior, power * (1.0 - prior), (np.arange(ROWS) + 0.5) / ROWS)
@@ -86,38 +66,49 @@ def skewed(power: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
     return tuple(np.interp(place, np.cumsum(mass) / mass.sum(), s) for mass in (1.0 - s, s))
 
 
-def steps(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """Five distinct scores, the highest of them overrated."""
-    groups = gaussian(auc, prior)
-    cuts = np.quantile(np.concatenate(groups), [0.5, 0.7, 0.8, 0.95])
-    values = np.array([0.01, 0.1, 0.3, 0.55, 0.97])
-    return tuple(values[np.searchsorted(cuts, s)] for s in groups)
+def five(groups: Classes, shares: Sequence[float], values: Sequence[float]) -> Classes:
+    """Five distinct scores, with these shares of the rows below the cuts between them."""
+    cuts = np.quantile(np.concatenate(groups), shares)
+    return tuple(np.array(values)[np.searchsorted(cuts, s)] for s in groups)
 
 
-def rounded(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
-    """A quarter of the scores are exactly 0, a tenth are exactly 1, and the others are rounded to
-    percents."""
-    groups = gaussian(auc, prior, 1.5)
-    low, high = np.quantile(np.concatenate(groups), [0.25, 0.9])
-    return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, s.round(2))) for s in groups)
+def saturated(groups: Classes, zeros: float, ones: float, digits: int | None = None) -> Classes:
+    """Scores that are exactly 0 or 1 at both ends, some of them wrong; others may be rounded."""
+    low, high = np.quantile(np.concatenate(groups), [zeros, ones])
+    inner = groups if digits is None else [s.round(digits) for s in groups]
+    parts = zip(groups, inner, strict=True)
+    return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, x)) for s, x in parts)
 
 
-def bumpy(auc: float, prior: float) -> tuple[np.ndarray, np.ndarray]:
+def by_rank(groups: Classes, score: Callable[[np.ndarray], np.ndarray]) -> Classes:
+    """Scores that are a function of the rank, between 0 and 1; the share of positives need not
+    increase with them."""
+    every = np.sort(np.concatenate(groups))
+    return tuple(score(np.searchsorted(every, s) / (2 * ROWS)) for s in groups)
+
+
+def wavy(p: np.ndarray) -> np.ndarray:
+    """The share of positives decreases with the score at the top and in the middle."""
+    return np.clip(p + 0.12 * np.sin(9.0 * p), 0.0, 1.0)
+
+
+def bumpy(p: np.ndarray) -> np.ndarray:
     """The highest scores are worse than those below them."""
-    groups = gaussian(auc, prior)
-    place = [np.searchsorted(np.sort(np.concatenate(groups)), s) / (2 * ROWS) for s in groups]
-    return tuple(np.where(p > 0.9, 1.55 - p, p) ** 2 for p in place)
+    return np.where(p > 0.9, 1.55 - p, p) ** 2
 
 
+EVEN = (0.3, 0.55, 0.75, 0.9), (0.05, 0.2, 0.4, 0.6, 0.9)
+# The highest score is overrated.
+OVERRATED = (0.5, 0.7, 0.8, 0.95), (0.01, 0.1, 0.3, 0.55, 0.97)
 # Populations on which the intervals were developed.
 DEVELOPED = {
     "calibrated": lambda prior: gaussian(0.8, prior),
     "useless": lambda prior: gaussian(0.55, prior),
     "perfect": lambda prior: gaussian(0.99, prior),
     "overconfident": lambda prior: gaussian(0.85, prior, 3.0),
-    "five": lambda prior: five(0.8, prior),
-    "saturated": lambda prior: saturated(0.85, prior),
-    "wavy": lambda prior: wavy(0.85, prior),
+    "five": lambda prior: five(gaussian(0.8, prior), *EVEN),
+    "saturated": lambda prior: saturated(gaussian(0.85, prior), 0.25, 0.85),
+    "wavy": lambda prior: by_rank(gaussian(0.85, prior), wavy),
 }
 # Populations that the tables show; no method was developed on them.
 HELD_OUT = {
@@ -125,15 +116,15 @@ HELD_OUT = {
     "AUC 0.99": lambda prior: gaussian(0.99, prior, 0.7),
     "heavy tails": lambda prior: heavy(0.8, prior),
     "skewed": lambda prior: skewed(3.0, prior),
-    "five scores": lambda prior: steps(0.75, prior),
-    "zeros and ones": lambda prior: rounded(0.9, prior),
-    "not monotone": lambda prior: bumpy(0.8, prior),
+    "five scores": lambda prior: five(gaussian(0.75, prior), *OVERRATED),
+    "zeros and ones": lambda prior: saturated(gaussian(0.9, prior, 1.5), 0.25, 0.9, digits=2),
+    "not monotone": lambda prior: by_rank(gaussian(0.8, prior), bumpy),
 }
 WORLDS = DEVELOPED | HELD_OUT
 
 
 @cache
-def population(world: str, prior: float) -> tuple[np.ndarray, np.ndarray]:
+def population(world: str, prior: float) -> Classes:
     return WORLDS[world](prior)
 
 
