@@ -212,3 +212,13 @@ def test_negatives_are_certified():
     refused = run("negatives", *SCORES[:-1], "labeled")
     assert refused.exit_code == 2
     assert "nothing to certify" in refused.stderr
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize("command", [["threshold", "--f-beta", "1"], ["recalibrate"]])
+def test_an_estimated_prior_says_what_it_assumes(command):
+    asked = ["scores.csv", "--score", "score", *ASKED[:-1]]
+    result = run(command[0], *asked, "estimate", *command[1:])
+    assert result.exit_code == 0, result.output
+    assert "Note: The estimated prior assumes that " in result.stderr
+    assert "assumes" not in run(command[0], *asked, "0.4", *command[1:]).stderr

@@ -445,3 +445,15 @@ def test_a_gate_is_judged_at_the_last_look(tmp_path, monkeypatch):
     assert found["gates"]["outcomes"][0]["state"] == "failed"
     assert found["gates"]["outcomes"][0]["found"] == found["looks"][-1]["metrics"]["auroc"]
     assert TESTS == ("prior", "shape", "labeling")
+
+
+def test_labels_determine_the_prior_of_periods_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    score, flags = rows(0.2, 1)
+    write("all.csv", score, flags, np.repeat(["2026-03-02", "2026-03-09"], 1000))
+    asked = ["monitor", "all.csv", *ASKED[:4], "--setting", "labeled", "--time", "when"]
+    assert run(*asked).exit_code in {0, 3}
+    refused = run(*asked, "--prior", "0.2")
+    assert refused.exit_code == 2
+    assert "--prior" in refused.stderr
+    assert "labeled" in refused.stderr

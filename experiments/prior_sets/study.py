@@ -112,7 +112,7 @@ def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list
     from noneg.calibration import calibration_test, debiased_ece
     from noneg.metrics import estimate
     from noneg.prior import estimate_prior
-    from noneg.report.words import verdict_key
+    from noneg.verdict import verdict_key
 
     s, y = worlds.scored(world, model)
     z = np.log(np.clip(s, 1e-6, 1 - 1e-6)) - np.log1p(-np.clip(s, 1e-6, 1 - 1e-6))

@@ -199,6 +199,15 @@ def test_inputs_are_checked(kind, table):
             make(kind, prior=None).fit(x, labeled)
 
 
+def test_an_unknown_name_is_compared_with_table_learners_and_networks(table):
+    x, labeled, _ = table
+    known = (
+        r"'algorithm' must be one of auto, boosted, .*nnpu.*got 'bosted'\. Did you mean 'boosted'"
+    )
+    with pytest.raises(ValueError, match=known):
+        PUClassifier("bosted", setting="one-sample", prior=0.4).fit(x, labeled)
+
+
 def test_grid_search_and_pipeline(table):
     x, labeled, _ = table
     model = PUClassifier(setting="one-sample", prior=0.4, **SMALL)

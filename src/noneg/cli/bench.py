@@ -48,7 +48,9 @@ def bench() -> None:
     required=True,
 )
 @opt.option("--case", "Class prior case of the benchmark.", multiple=True, default=[1])
-@opt.option("--rate", "Share of positives that are labeled.", multiple=True, default=[0.3])
+@opt.option(
+    "--rate", "Labeled positives, as a share of all training rows.", multiple=True, default=[0.3]
+)
 @opt.option(
     "--variant",
     "Original methods, or the benchmark's versions where they exist.",
@@ -87,7 +89,7 @@ def bench() -> None:
     type=int,
 )
 @opt.flag("--retry-failed", "Repeat failed runs.")
-@opt.number("--minutes", "Stop after starting this many runs.  [default: run all]")
+@opt.number("--minutes", "Start no new run after this many minutes.  [default: no limit]")
 def run(folder: str, **question: Any) -> None:
     """Do all runs of a grid that have no record yet, or compare methods on your own table."""
     from noneg.lab.bench.engine import run_all

@@ -198,18 +198,13 @@ def _cut_sums(question: Question, time: str, every: str, settle: bool) -> Iterat
 def _with_prior(question: Question, scores: PUScores) -> PUScores:
     """Return the reference scores with a given prior, or one estimated from them."""
     from noneg.knowledge import Knowledge
-    from noneg.prior import estimate_prior
 
-    method = question.prior_method
-    if question.is_labeled:
-        return scores
-    if method is None:
-        known = {"prior": question.prior, "prior_interval": question.prior_interval}
-        return scores.with_knowledge(Knowledge.given(**known, selection=question.selection))
-    found = estimate_prior(scores, method=method, level=question.level)
-    assumed = f"The estimated prior assumes that {found.assumption}."
-    question.notes = (*question.notes, *found.warnings, assumed)
-    return found.apply(scores)
+    if question.prior_method is not None:
+        return question.estimated(scores)[0]
+    known = {"prior": question.prior, "prior_interval": question.prior_interval}
+    knowledge = Knowledge.given(**known, selection=question.selection)
+    knowledge.check_setting(question.setting)
+    return scores if question.is_labeled else scores.with_knowledge(knowledge)
 
 
 def _periods(column: str, every: str) -> Grouping:

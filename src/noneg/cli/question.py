@@ -272,14 +272,18 @@ class Question:
 
     def scores(self) -> tuple[PUScores, PriorEstimate | None]:
         """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
-        method = self.prior_method
-        if method is None:
+        if self.prior_method is None:
             self.check_known()
             return self.read(self.prior), None
+        return self.estimated(self.read())
+
+    def estimated(self, scores: PUScores) -> tuple[PUScores, PriorEstimate]:
+        """Return scores with the prior estimated from them, and note what the estimate assumes."""
         from noneg.prior import estimate_prior
 
-        scores = self.read()
-        found = estimate_prior(scores, method=method, level=self.level)
+        found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
+        assumed = f"The estimated prior assumes that {found.assumption}."
+        self.notes = (*self.notes, *found.warnings, assumed)
         return found.apply(scores), found
 
     def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
@@ -345,7 +349,7 @@ class Question:
 def tell_prior(
     evaluation: Evaluation, found: PriorEstimate | None, question: Question
 ) -> Evaluation:
-    """Add to an evaluation how its prior was estimated, along with any warnings."""
+    """Add to an evaluation its estimated prior, if any, and the notes on the question."""
     from dataclasses import replace
 
     warnings = (*evaluation.warnings, *question.notes)
@@ -355,9 +359,4 @@ def tell_prior(
     # The ends actually used, which lie inside (0, 1).
     ends = evaluation.prior
     prior = replace(found.to_estimate(), low=ends.low, high=ends.high)
-    warnings = (
-        *evaluation.warnings,
-        *found.warnings,
-        f"The estimated prior assumes that {found.assumption}.",
-    )
-    return replace(evaluation, prior=prior, warnings=warnings)
+    return replace(evaluation, prior=prior)

@@ -10,7 +10,7 @@ from scipy.special import logit
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from noneg.checks import is_labeled
-from noneg.errors import InputError
+from noneg.errors import InputError, did_you_mean
 from noneg.learning.base import PUEstimator, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
 from noneg.learning.tabular import BaggingPU, LinearPU, WeightedPU
@@ -168,7 +168,7 @@ class PUClassifier(PUEstimator):
 
     def _kind_of(self, X: Any) -> str | Algorithm:  # noqa: ANN401
         if self.algorithm is not None:
-            return self.algorithm
+            return _check_kind(self.algorithm)
         flat = Columns.of(X) is not None or np.ndim(X) <= 2
         return TREES if flat and self.network is None else NETWORK
 
@@ -309,6 +309,19 @@ class PUClassifier(PUEstimator):
         """Return the algorithm's log odds before recalibration."""
         rows = self._check_inputs(X)
         return _log_odds(self.algorithm_, self._scaled(rows))
+
+
+def _check_kind(algorithm: str | Algorithm) -> str | Algorithm:
+    """Return an algorithm or the name of a learner; raise an error for an unknown name."""
+    if not isinstance(algorithm, str) or algorithm in (AUTO, *TABLE_LEARNERS):
+        return algorithm
+    from noneg.learning.algorithms import ALGORITHMS
+
+    known = (AUTO, *TABLE_LEARNERS, *ALGORITHMS)
+    if algorithm not in known:
+        rule, remedy = f"must be one of {', '.join(known)}", did_you_mean(algorithm, known).strip()
+        raise InputError("algorithm", rule, value=algorithm, remedy=remedy)
+    return algorithm
 
 
 def _able(rows: Rows) -> tuple[str, ...]:

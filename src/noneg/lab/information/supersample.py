@@ -201,7 +201,7 @@ def _check_pairs(values: ArrayLike, name: str) -> NDArray[Any]:
     x = np.asarray(values)
     if x.ndim < 2 or x.shape[1] != 2 or len(x) < 1:
         rule = f"must contain pairs, shape (n, 2, ...), got shape {x.shape}"
-        raise InputError(name, rule, remedy="Pair rows at random with `method='pair'`.")
+        raise InputError(name, rule, remedy="Pair rows at random with the class method `pair`.")
     return x
 
 
