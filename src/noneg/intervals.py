@@ -42,11 +42,11 @@ from noneg.results import Estimate
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     Limits = tuple[float, float]
     # Maps scores to values, or shares of shape (..., k) to values of shape (...).
     Function = Callable[[Floats], Floats]
@@ -71,10 +71,10 @@ class LawMeans:
         The largest threshold of `tail_means`.
     """
 
-    positive: NDArray[np.float64]
-    marginal: NDArray[np.float64]
+    positive: Floats
+    marginal: Floats
     prior: float
-    covariance: NDArray[np.float64]
+    covariance: Floats
     cut: float = np.nan
 
     def variance(self, gradient: ArrayLike) -> float:
@@ -159,9 +159,7 @@ def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
     return replace(means, cut=float(t[0]))
 
 
-def normalize(
-    scores: PUScores, first: NDArray[np.float64], second: NDArray[np.float64], p: int
-) -> LawMeans:
+def normalize(scores: PUScores, first: Floats, second: Floats, p: int) -> LawMeans:
     """Return means and their covariance from sums over rows.
 
     A row contributes ``a f_1 .. a f_p, a, w g_1 .. w g_m, w``; `first` contains the sums of these

@@ -23,11 +23,11 @@ from noneg.selection import VALUE_GRID, Box, feasible, smallest_factor
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 __all__ = [
     "MetricByPrior",
@@ -58,10 +58,10 @@ class MetricByPrior(Table):
 
     metric: str
     title: str
-    prior: NDArray[np.float64]
-    value: NDArray[np.float64]
-    low: NDArray[np.float64] | None
-    high: NDArray[np.float64] | None
+    prior: Floats
+    value: Floats
+    low: Floats | None
+    high: Floats | None
     level: float | None
 
     @property
@@ -69,7 +69,7 @@ class MetricByPrior(Table):
         """Smallest and largest value over these priors."""
         return float(np.nanmin(self.value)), float(np.nanmax(self.value))
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
+    def columns(self) -> dict[str, Floats]:
         """Return the table as columns."""
         out = {"prior": self.prior, "value": self.value}
         if self.low is not None and self.high is not None:
@@ -146,7 +146,7 @@ def prior_curve(
     )
 
 
-def _grid(priors: ArrayLike) -> NDArray[np.float64]:
+def _grid(priors: ArrayLike) -> Floats:
     values = np.asarray(priors, dtype=np.float64)
     if values.ndim != 1 or not values.size:
         raise InputError("priors", f"must be a list of priors, got shape {values.shape}.")
@@ -175,11 +175,11 @@ class MetricBySelection(Table):
     metric: str
     title: str
     value: float
-    selection: NDArray[np.float64]
-    least: NDArray[np.float64]
-    most: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    selection: Floats
+    least: Floats
+    most: Floats
+    low: Floats
+    high: Floats
     level: float
 
     _names = ("selection", "least", "most", "low", "high")

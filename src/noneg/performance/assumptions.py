@@ -37,13 +37,12 @@ from noneg.shares import clopper_pearson
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats, Places
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
     Shares = tuple[Floats, Floats]
-    Flags = NDArray[np.bool_]
 
 Verdict = Literal["holds", "doubtful", "contradicted"]
 
@@ -211,7 +210,7 @@ def share_limits(positive: Shares, unlabeled: Shares, *, level: float) -> tuple[
     return ratio_limits(unlabeled[0], limits[1], positive[0], limits[0])
 
 
-def _tail(below: Floats, cuts: NDArray[np.intp], mass: int, square: int) -> Shares:
+def _tail(below: Floats, cuts: Places, mass: int, square: int) -> Shares:
     """Return the shares of a distribution above the cuts, and their effective numbers of rows."""
     total = below[-1]
     above = np.concatenate([total[None], total - below[cuts]])
@@ -404,7 +403,7 @@ def _matrix(features: ArrayLike) -> Floats:
     return x
 
 
-def _positives(flags: Flags, s: Floats, prior: float) -> NDArray[np.intp]:
+def _positives(flags: Flags, s: Floats, prior: float) -> Places:
     """Return the labeled rows plus the highest-scoring unlabeled rows, up to the prior."""
     n_labeled, wanted = int(flags.sum()), round(prior * s.size)
     if not 0 < n_labeled < wanted:

@@ -7,13 +7,11 @@ the rank CDF of the known positives, on which all of them are based.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from noneg.errors import InputError
 from noneg.performance.contingency import (
@@ -30,14 +28,17 @@ from noneg.results import Table as ResultTable
 from noneg.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.performance.contingency import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
 
-    Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Points = tuple[Floats, Floats]
+    # A function of arrays of true positives, false positives, false negatives and true negatives.
+    TableMetric = Callable[[Floats, Floats, Floats, Floats], Floats]
 
 _SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -220,7 +221,7 @@ _BLOCK: Final = 65_536  # Number of points summed at a time, to limit memory use
 class _Side:
     """Base class of the bounding curves."""
 
-    threshold: NDArray[np.float64]
+    threshold: Floats
     extremes: Points
     side: Side
 
@@ -242,8 +243,8 @@ class RocSide(_Side):
     side : {"lower", "upper"}
     """
 
-    fpr: NDArray[np.float64]
-    tpr: NDArray[np.float64]
+    fpr: Floats
+    tpr: Floats
 
     @cached_property
     def auc(self) -> float:
@@ -283,8 +284,8 @@ class PrSide(_Side):
     side : {"lower", "upper"}
     """
 
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
+    recall: Floats
+    precision: Floats
 
     @cached_property
     def auc(self) -> float:
@@ -335,7 +336,7 @@ class _TwoCurves(_Bounds):
         """Areas under both envelopes, which are conservative and slightly wider."""
         return self.lower.envelope_auc, self.upper.envelope_auc
 
-    def columns(self) -> dict[str, NDArray[np.float64]]:
+    def columns(self) -> dict[str, Floats]:
         """Return both curves as named columns."""
         table = {"threshold": self.lower.threshold}
         for side in (self.lower, self.upper):
@@ -388,7 +389,7 @@ class PrBounds(_TwoCurves):
     _rates = ("recall", "precision")
 
 
-def _in_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
+def _in_order(x: Floats, y: Floats) -> Points:
     """Return points sorted by x; points with equal x keep their order, in which y increases."""
     if np.all(x[1:] >= x[:-1]):
         return x, y
@@ -396,7 +397,7 @@ def _in_order(x: NDArray[np.float64], y: NDArray[np.float64]) -> Points:
     return x[order], y[order]
 
 
-def _trapezoids(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def _trapezoids(x: Floats, y: Floats) -> float:
     area = 0.0
     for start in range(0, x.size - 1, _BLOCK):
         part = slice(start, start + _BLOCK + 1)
@@ -404,9 +405,6 @@ def _trapezoids(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return area / 2.0
 
 
-Floats: TypeAlias = NDArray[np.float64]
-# A function of arrays of true positives, false positives, false negatives and true negatives.
-TableMetric: TypeAlias = Callable[[Floats, Floats, Floats, Floats], Floats]
 _BETWEEN: Final = 7  # Number of latent-positive counts tried between the ends of a range.
 # Metrics of the contingency table that are not registered.
 _MORE: Final = {
@@ -658,38 +656,38 @@ class RankCdf(_Bounds):
     assumes : Assumptions
     """
 
-    threshold: NDArray[np.float64]
-    rank: NDArray[np.float64]
-    share: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    unlabeled: NDArray[np.float64]
+    threshold: Floats
+    rank: Floats
+    share: Floats
+    low: Floats
+    high: Floats
+    unlabeled: Floats
     assumes: Assumptions
     _names = ("threshold", "rank", "share", "low", "high", "unlabeled")
 
     @property
-    def better_than_random(self) -> NDArray[np.bool_]:
+    def better_than_random(self) -> Flags:
         """Cutoffs above which positives are more common than elsewhere (Lemma 4, case a)."""
         return self.share > self.unlabeled
 
-    def fpr_by_beta(self, beta: float) -> NDArray[np.float64]:
+    def fpr_by_beta(self, beta: float) -> Floats:
         r"""Return the derivative of the false positive rate with respect to beta.
 
         :math:`(|\mathrm{head}(U, r)|/|U| - T(r)) / (1 - \beta)^2` at the rank CDF itself: negative
         where the ranking is better than random. The paper's Eqs. 15 and 20 omit the first
         :math:`|U|`.
         """
-        slope: NDArray[np.float64] = (self.unlabeled - self.share) / (1.0 - beta) ** 2
+        slope: Floats = (self.unlabeled - self.share) / (1.0 - beta) ** 2
         return slope
 
-    def precision_by_beta(self) -> NDArray[np.float64]:
+    def precision_by_beta(self) -> Floats:
         r"""Return the derivative with respect to beta of precision among unlabeled rows (Eq. 21).
 
         :math:`T(r)|U| / |\mathrm{head}(U, r)|`, never negative; nan where no unlabeled row lies
         above.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope: NDArray[np.float64] = self.share / self.unlabeled
+            slope: Floats = self.share / self.unlabeled
         return np.where(self.unlabeled > 0.0, slope, np.nan)
 
 

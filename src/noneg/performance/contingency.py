@@ -30,12 +30,13 @@ from noneg.shares import clopper_pearson
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
 
-    Counts = float | NDArray[np.float64]
-    Limits = tuple[NDArray[np.float64], NDArray[np.float64]]
+    Counts = float | Floats
+    Limits = tuple[Floats, Floats]
     Beta = float | tuple[float, float] | None
 
 Band = Literal["pointwise", "exact", "dkw", "bootstrap", "prediction"]
@@ -70,7 +71,7 @@ def check_band(band: object) -> Band:
 
 
 def band_limits(
-    share: NDArray[np.float64],
+    share: Floats,
     n: float,
     *,
     band: Band,
@@ -114,9 +115,7 @@ def band_limits(
     return limits_at_nodes(share, _pointwise(band, n, alpha, latent))
 
 
-def _pointwise(
-    band: Band, n: float, alpha: float, latent: float
-) -> Callable[[NDArray[np.float64]], Limits]:
+def _pointwise(band: Band, n: float, alpha: float, latent: float) -> Callable[[Floats], Limits]:
     if band == "pointwise":
         return lambda p: (_quantile(alpha / 2, n, p), _quantile(1.0 - alpha / 2, n, p))
     if band == "prediction":
@@ -124,11 +123,11 @@ def _pointwise(
     return lambda p: clopper_pearson(p, n, alpha)
 
 
-def _quantile(q: float, n: float, share: NDArray[np.float64]) -> NDArray[np.float64]:
+def _quantile(q: float, n: float, share: Floats) -> Floats:
     return np.clip(binom.ppf(q, n, share), 0.0, n) / n
 
 
-def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: float) -> Limits:
+def _prediction(share: Floats, n: float, alpha: float, latent: float) -> Limits:
     """Return prediction limits for the share among latent rows.
 
     Given the known rows, the number of latent rows above the k-th best of them is beta-binomial
@@ -144,9 +143,7 @@ def _prediction(share: NDArray[np.float64], n: float, alpha: float, latent: floa
     return np.where(hits > few, low, 0.0), np.where(misses > few, high, 1.0)
 
 
-def _resampled(
-    share: NDArray[np.float64], n: int, alpha: float, resamples: int, seed: int
-) -> Limits:
+def _resampled(share: Floats, n: int, alpha: float, resamples: int, seed: int) -> Limits:
     """Return percentiles of the rank CDF of resampled rows, computed one block of ranks at a time.
 
     Given the resampled rows above a rank, the rows below it are a multinomial draw over the
@@ -185,45 +182,45 @@ class Tables:
         Total number of rows.
     """
 
-    tp: NDArray[np.float64]
-    predicted: NDArray[np.float64]
+    tp: Floats
+    predicted: Floats
     positives: Counts
     total: float
 
     @property
-    def fp(self) -> NDArray[np.float64]:
+    def fp(self) -> Floats:
         """Number of negatives at or above each cutoff."""
         return self.predicted - self.tp
 
     @property
-    def fn(self) -> NDArray[np.float64]:
+    def fn(self) -> Floats:
         """Number of positives below each cutoff."""
         return self.positives - self.tp
 
     @property
-    def tn(self) -> NDArray[np.float64]:
+    def tn(self) -> Floats:
         """Number of negatives below each cutoff."""
         return (self.total - self.positives) - self.fp
 
     @property
-    def tpr(self) -> NDArray[np.float64]:
+    def tpr(self) -> Floats:
         """True positive rate, or recall (Eq. 1)."""
         return _ratio(self.tp, self.positives)
 
     @property
-    def fpr(self) -> NDArray[np.float64]:
+    def fpr(self) -> Floats:
         """False positive rate (Eq. 2)."""
         return _ratio(self.fp, self.total - self.positives)
 
     @property
-    def precision(self) -> NDArray[np.float64]:
+    def precision(self) -> Floats:
         """Share of positives among the rows at or above each cutoff."""
         return _ratio(self.tp, self.predicted)
 
 
-def _ratio(top: NDArray[np.float64], bottom: Counts) -> NDArray[np.float64]:
+def _ratio(top: Floats, bottom: Counts) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio: NDArray[np.float64] = top / bottom
+        ratio: Floats = top / bottom
     return ratio
 
 
@@ -279,9 +276,9 @@ class Problem:
         for place, ranking in self.ranking.parts():
             yield place, replace(self, ranking=ranking)
 
-    def band_at(self, end: int) -> NDArray[np.float64]:
+    def band_at(self, end: int) -> Floats:
         """Return T_lb (0) or T_ub (1) at every cutoff."""
-        at: NDArray[np.float64] = self.limits[end][self.ranking.rows[self._kind]]
+        at: Floats = self.limits[end][self.ranking.rows[self._kind]]
         return at
 
     @property
@@ -293,7 +290,7 @@ class Problem:
         """The rate that depends on beta: the rate of the class without the band."""
         return "tpr" if self._kind else "fpr"
 
-    def latent_above(self, side: Side, positives: Counts) -> NDArray[np.float64]:
+    def latent_above(self, side: Side, positives: Counts) -> Floats:
         r"""Return the number of latent positives at or above each cutoff in the table of one side.
 
         :math:`\theta = \lceil T_{ub} |P_U| \rceil` (Eq. 10) or
@@ -307,7 +304,7 @@ class Problem:
         hidden = self._count(int(side == "lower"), total - positives)
         return np.subtract(self.ranking.unlabeled, hidden, out=hidden)
 
-    def _count(self, end: int, latent: Counts) -> NDArray[np.float64]:
+    def _count(self, end: int, latent: Counts) -> Floats:
         theta = self.band_at(end)
         theta *= latent
         guard = np.maximum(_GUARD, 4e-16 * latent)
@@ -356,7 +353,7 @@ class Problem:
             yield self.tables(side, np.clip(np.floor(turn), low, high))
             yield self.tables(side, np.clip(np.ceil(turn), low, high))
 
-    def _turns(self, side: Side) -> Iterator[NDArray[np.float64]]:
+    def _turns(self, side: Side) -> Iterator[Floats]:
         head, total = self.ranking.unlabeled, self.ranking.n_unlabeled
         share = self.band_at(int((side == "upper") != bool(self._kind)))
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -404,7 +401,7 @@ def chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
     return reduce(lambda one, other: _pick(one, other, side, rate), candidates)
 
 
-def extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> NDArray[np.float64]:
+def extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> Floats:
     """Return the best (upper) or worst (lower) value of a rate at each cutoff."""
     better = np.maximum if _largest(side, rate) else np.minimum
     return reduce(better, (getattr(tables, rate) for tables in candidates))

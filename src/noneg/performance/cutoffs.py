@@ -14,8 +14,9 @@ from noneg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats, Integers
     from noneg.laws import Chunk
     from noneg.scores import PUScores
 
@@ -37,32 +38,32 @@ class Group:
         Weight of each entry in the rank CDF; None to use its count.
     """
 
-    scores: NDArray[np.float64]
-    counts: NDArray[np.float64] | None = None
-    masses: NDArray[np.float64] | None = None
+    scores: Floats
+    counts: Floats | None = None
+    masses: Floats | None = None
 
     @property
     def total(self) -> float:
         """Number of rows."""
         return float(self.scores.size if self.counts is None else self.counts.sum())
 
-    def rows_above(self, thresholds: NDArray[np.float64]) -> NDArray[np.int64]:
+    def rows_above(self, thresholds: Floats) -> Integers:
         """Return the number of entries at or above each threshold (in decreasing order)."""
-        below: NDArray[np.int64] = np.searchsorted(self.scores, thresholds[::-1])[::-1]
+        below: Integers = np.searchsorted(self.scores, thresholds[::-1])[::-1]
         return self.scores.size - below
 
-    def count_above(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    def count_above(self, rows: Integers) -> Floats:
         """Return the number of rows represented by the best entries."""
         if self.counts is None:
             return rows.astype(np.float64)
-        counts: NDArray[np.float64] = self._counts_from_the_top[rows]
+        counts: Floats = self._counts_from_the_top[rows]
         return counts
 
     @cached_property
-    def _counts_from_the_top(self) -> NDArray[np.float64]:
+    def _counts_from_the_top(self) -> Floats:
         return _from_the_top(np.ones(self.scores.size) if self.counts is None else self.counts)
 
-    def share(self) -> tuple[NDArray[np.float64], float]:
+    def share(self) -> tuple[Floats, float]:
         """Return the rank CDF after 0, 1, 2, ... entries, and the effective number of rows."""
         if self.masses is None:
             top = self._counts_from_the_top
@@ -72,7 +73,7 @@ class Group:
         return top / top[-1], float(top[-1] ** 2 / (counts * self.masses**2).sum())
 
 
-def _from_the_top(x: NDArray[np.float64]) -> NDArray[np.float64]:
+def _from_the_top(x: Floats) -> Floats:
     return np.concatenate([[0.0], np.cumsum(x[::-1])])
 
 
@@ -89,7 +90,7 @@ class Ranking:
         Known positives, known negatives, unlabeled rows.
     """
 
-    threshold: NDArray[np.float64]
+    threshold: Floats
     groups: tuple[Group, Group, Group]
 
     @property
@@ -104,17 +105,17 @@ class Ranking:
             yield place, Ranking(self.threshold[place], self.groups)
 
     @cached_property
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def rows(self) -> tuple[Integers, Integers]:
         """Numbers of known positive and negative entries at or above each cutoff."""
         positive, negative, _ = self.groups
         return positive.rows_above(self.threshold), negative.rows_above(self.threshold)
 
     @cached_property
-    def unlabeled(self) -> NDArray[np.float64]:
+    def unlabeled(self) -> Floats:
         """Number of unlabeled rows at or above each cutoff."""
         return self.groups[2].count_above(self.groups[2].rows_above(self.threshold))
 
-    def known(self, kind: int) -> NDArray[np.float64]:
+    def known(self, kind: int) -> Floats:
         """Return the number of known positives (0) or negatives (1) at or above each cutoff."""
         return self.groups[kind].count_above(self.rows[kind])
 
@@ -139,7 +140,7 @@ def rank(
     return Ranking(cuts[::-1], groups)
 
 
-def _distinct(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _distinct(parts: list[Floats]) -> Floats:
     """Return the distinct values of several sorted arrays."""
     joined = np.concatenate(parts)
     joined.sort(kind="stable")  # Merges the parts.

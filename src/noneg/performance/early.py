@@ -39,12 +39,10 @@ from noneg.results import Estimate
 from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Flags, Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 HIRZEL = "Hirzel et al. (2006), Evaluating the ability of habitat suitability models"
 WINDOWS = 101
@@ -232,7 +230,7 @@ def _windows(scores: PUScores) -> tuple[Floats, Floats]:
     return found[0], found[1]
 
 
-def _last_of_run(changes: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _last_of_run(changes: Flags) -> Flags:
     """Return a mask of the last entry of each run, given where an entry differs from the next."""
     return np.append(changes, True)
 

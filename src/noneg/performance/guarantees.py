@@ -51,11 +51,11 @@ from noneg.shares import lower_limit, upper_limit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.scores import PUScores
 
-    Floats = NDArray[np.float64]
 
 # Thresholds with a smaller share of positives above them are skipped: nothing can be guaranteed.
 LEAST_SHARE = 0.05
@@ -375,7 +375,7 @@ class _Ratio:
             return cls(scores, at[kept], positive, marginal, tail, local)
         return cls(scores, thresholds, *counts_above(scores, thresholds), tail, local)
 
-    def at(self, kept: NDArray[np.bool_]) -> _Ratio:
+    def at(self, kept: Flags) -> _Ratio:
         """Return a copy restricted to some of the thresholds."""
         laws = [Counts(law.above[kept], law.total) for law in (self.positive, self.marginal)]
         return replace(self, threshold=self.threshold[kept], positive=laws[0], marginal=laws[1])

@@ -63,10 +63,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
     from noneg.registry import Better
-
-    Floats = NDArray[np.float64]
 
 
 def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:
@@ -244,9 +243,7 @@ def oracle_accuracy_interval(
     return accuracy_interval(scores, level=level, threshold=threshold)
 
 
-def _of_population(
-    labeled: ArrayLike | None, setting: Setting | None, n: int
-) -> NDArray[np.bool_] | slice:
+def _of_population(labeled: ArrayLike | None, setting: Setting | None, n: int) -> Flags | slice:
     """Return a mask of the rows that are distributed like the population."""
     if labeled is None:
         return slice(None)

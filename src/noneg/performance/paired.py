@@ -53,13 +53,13 @@ from noneg.selection import assembled, is_selected, smallest_factor
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
     from noneg.registry import Metric
     from noneg.rules import Rule
 
-    Floats = NDArray[np.float64]
     Limits = tuple[float, float]
 
 PAIRED = "paired rows, delta method"
@@ -80,7 +80,7 @@ class PairedRows:
     kind : {"frequency", "importance"}
     """
 
-    flags: NDArray[np.bool_]
+    flags: Flags
     columns: dict[str, Floats]
     setting: Setting
     weight: Floats | None = None
@@ -119,7 +119,7 @@ class PairedRows:
                 raise InputError("label", f"must contain at least one {what}, got none.")
         return cls(flags, columns, setting, w, weight_kind)
 
-    def part(self, here: NDArray[np.bool_]) -> PairedRows:
+    def part(self, here: Flags) -> PairedRows:
         """Return a subset of the rows."""
         columns = {name: x[here] for name, x in self.columns.items()}
         weight = None if self.weight is None else self.weight[here]
@@ -159,7 +159,7 @@ class PairedRows:
         w = self.weight
         return w if w is not None and self.kind == "importance" else np.ones(self.flags.size)
 
-    def effective(self, group: NDArray[np.bool_]) -> float:
+    def effective(self, group: Flags) -> float:
         """Return Kish's effective number of rows in a group."""
         f, m = self.masses.count[group], self.mass[group]
         square = float(f @ m**2)

@@ -60,14 +60,12 @@ from noneg.selection import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
 
     Steps = Ordered | Selected
 
-    Floats = NDArray[np.float64]
 
 # Number of priors at which limits are evaluated if the prior is only known to lie in an interval.
 PRIOR_GRID = 9
@@ -607,9 +605,9 @@ class RocCurve(Table):
         non-monotone.
     """
 
-    thresholds: NDArray[np.float64]
-    fpr: NDArray[np.float64]
-    tpr: NDArray[np.float64]
+    thresholds: Floats
+    fpr: Floats
+    tpr: Floats
 
     _names = ("thresholds", "fpr", "tpr")
 
@@ -627,9 +625,9 @@ class PrCurve(Table):
         the precision above 1; it is nan above the largest marginal score.
     """
 
-    thresholds: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
+    thresholds: Floats
+    recall: Floats
+    precision: Floats
 
     _names = ("thresholds", "recall", "precision")
 

@@ -23,15 +23,12 @@ from noneg.selection import ROUNDING, Box, Selected, over_box
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.performance.paired import PairedRows
     from noneg.registry import Metric
     from noneg.scores import PUScores
     from noneg.selection import Law
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,12 +41,11 @@ from noneg.rules import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats, Places
     from noneg.registry import Better
     from noneg.scores import PUScores
-
-    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -557,21 +556,21 @@ def best_threshold(
     )
 
 
-def _expected_cost(steps: Ordered, prior: float, cost: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected_cost(steps: Ordered, prior: float, cost: Floats) -> Floats:
     (tn, fp), (fn, tp) = cost
     tpr, fpr = np.nan_to_num(steps.tpr), np.nan_to_num(steps.fpr(prior))
     positive = prior * (fn + (tp - fn) * tpr)
-    total: NDArray[np.float64] = positive + (1.0 - prior) * (tn + (fp - tn) * fpr)
+    total: Floats = positive + (1.0 - prior) * (tn + (fp - tn) * fpr)
     return total
 
 
-def _largest(values: NDArray[np.float64]) -> int:
+def _largest(values: Floats) -> int:
     if np.isnan(values[1:]).all():
         raise InputError("scores", "must contain a positive for this criterion, got none.")
     return 1 + int(np.nanargmax(values[1:]))
 
 
-def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np.intp]:
+def _reach(values: Floats, wanted: object, name: str) -> Places:
     """Return the steps at which a desired rate is reached, in decreasing order of threshold."""
     rate = check_rate(wanted, name)
     best = values[_largest(values)]
@@ -585,7 +584,7 @@ def _reach(values: NDArray[np.float64], wanted: object, name: str) -> NDArray[np
 
 
 def _chosen(
-    scores: PUScores, steps: Ordered, k: int, values: NDArray[np.float64], criterion: str
+    scores: PUScores, steps: Ordered, k: int, values: Floats, criterion: str
 ) -> BestThreshold:
     matrix = Confusion(
         threshold=steps.thresholds[k],

@@ -36,13 +36,11 @@ from noneg.results import Estimate
 from noneg.selection import bounded, is_selected, widened
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
     from noneg.selection import Law
 
-    Floats = NDArray[np.float64]
 
 # Tolerance for comparing ranks.
 ROUNDING = 1e-9
