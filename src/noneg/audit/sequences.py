@@ -144,11 +144,7 @@ def sequence(target: Target, answers: Answers, y: Floats, level: float) -> Seque
     high = np.where(alive.any(axis=1), theta[::-1][alive[:, ::-1].argmax(axis=1)] + step, theta[-1])
     reviews = np.arange(1, len(low) + 1)
     return Sequence(
-        str(target),
-        reviews,
-        np.clip(low, *target.range),
-        np.clip(high, *target.range),
-        level,
+        str(target), reviews, np.clip(low, *target.range), np.clip(high, *target.range), level
     )
 
 

@@ -98,11 +98,7 @@ def check_assumptions(scores: PUScores, *, level: float = 0.95) -> tuple[Check, 
     level = check_level(level)
     if not scores.hidden:
         return ()
-    return (
-        _prior_fits(scores, level),
-        _negatives_exist(scores, level),
-        _enough_positives(scores),
-    )
+    return (_prior_fits(scores, level), _negatives_exist(scores, level), _enough_positives(scores))
 
 
 def largest_prior(scores: PUScores, *, level: float = 0.95) -> float:

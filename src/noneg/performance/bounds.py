@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 _SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
-def roc_bounds(
-    scores: PUScores,
-    **options: Unpack[BoundOptions],
-) -> RocBounds:
+def roc_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> RocBounds:
     r"""Return lower and upper bounds on the ROC curve of all rows (Claesen et al., Section 5).
 
     Known positives, known negatives and unlabeled rows are ranked together. If positives were
@@ -122,10 +119,7 @@ def _roc(problem: Problem) -> RocBounds:
     return RocBounds(lower=lower, upper=upper, assumes=problem.assumes)
 
 
-def pr_bounds(
-    scores: PUScores,
-    **options: Unpack[BoundOptions],
-) -> PrBounds:
+def pr_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> PrBounds:
     r"""Return lower and upper bounds on the precision-recall curve (Claesen et al., Section 5).
 
     The contingency tables are the same as in `roc_bounds`. Precision depends on the share of
@@ -443,10 +437,7 @@ class ContingencyBounds(_Bounds):
 
 
 def contingency_bounds(
-    scores: PUScores,
-    *,
-    threshold: ArrayLike | None = None,
-    **options: Unpack[BoundOptions],
+    scores: PUScores, *, threshold: ArrayLike | None = None, **options: Unpack[BoundOptions]
 ) -> ContingencyBounds:
     """Return the tables with the smallest and largest false positive rates (Theorem 1, Eq. 12).
 

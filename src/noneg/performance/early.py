@@ -257,13 +257,7 @@ def _extreme(low: Floats, high: Floats, sign: float) -> float:
     return _correlation(found)
 
 
-add_metric(
-    bedroc,
-    bedroc_interval,
-    title="BEDROC, alpha 20",
-    citation=TRUCHON,
-    ranks=True,
-)
+add_metric(bedroc, bedroc_interval, title="BEDROC, alpha 20", citation=TRUCHON, ranks=True)
 
 add_metric(
     boyce_index,

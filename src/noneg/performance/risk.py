@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
 from noneg.errors import InputError
-from noneg.intervals import (
-    LawMeans,
-    law_means,
-    no_spread,
-    over_prior_grid,
-    prior_words,
-    tail_means,
-)
+from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words, tail_means
 from noneg.losses import CLIP, check_cost, cost_threshold, find_loss, loss_limits, loss_method
 from noneg.registry import add_metric, in_range
 from noneg.results import Estimate

@@ -29,14 +29,7 @@ from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, Table
-from noneg.rules import (
-    FALSE_POSITIVE_RATE,
-    PRECISION,
-    Rule,
-    check_threshold,
-    is_bounded,
-    rates,
-)
+from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, is_bounded, rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -299,18 +299,10 @@ class _Top:
         return float(low), float(high)
 
 
-add_metric(
-    precision_at,
-    precision_at_interval,
-    title="Precision in the top 10%",
-)
+add_metric(precision_at, precision_at_interval, title="Precision in the top 10%")
 
 add_metric(
-    lift_at,
-    lift_at_interval,
-    title="Lift in the top 10%",
-    range=(0.0, np.inf),
-    needs_prior=False,
+    lift_at, lift_at_interval, title="Lift in the top 10%", range=(0.0, np.inf), needs_prior=False
 )
 
 
@@ -380,12 +372,7 @@ def enrichment_factor_interval(
     return lift_at_interval(scores, level=level, k=k)
 
 
-add_metric(
-    recall_at,
-    recall_at_interval,
-    title="Recall in the top 10%",
-    needs_prior=False,
-)
+add_metric(recall_at, recall_at_interval, title="Recall in the top 10%", needs_prior=False)
 
 add_metric(
     enrichment_factor,

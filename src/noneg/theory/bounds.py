@@ -187,12 +187,7 @@ def check_form(form: Form) -> None:
 
 
 def statistical_bias_bound(
-    n: float,
-    *,
-    bins: int,
-    binning: Binning,
-    delta: float | None = None,
-    form: Form = "corrected",
+    n: float, *, bins: int, binning: Binning, delta: float | None = None, form: Form = "corrected"
 ) -> Bound:
     r"""Bound \|ECE - TCE of the binned classifier\| on unseen rows (Theorem 2, Corollary 2).
 

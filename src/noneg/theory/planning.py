@@ -192,11 +192,7 @@ def _normal_precision(
 
 
 def solve(
-    precision: Precision,
-    eps: float,
-    ratio: float,
-    n_positive: int | None,
-    n_unlabeled: int | None,
+    precision: Precision, eps: float, ratio: float, n_positive: int | None, n_unlabeled: int | None
 ) -> tuple[int, int]:
     """Return the smallest sizes that reach `eps`, with one fixed or both linked by `ratio`."""
     if n_positive is not None and n_unlabeled is not None:
