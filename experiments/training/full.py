@@ -44,6 +44,15 @@ def selections(run: Run) -> None:
     train(run, plan.selections())
 
 
+def features(run: Run) -> dict[str, list[dict]]:
+    """Train with labels that favor a feature or a class, with default hyperparameters."""
+    train(run, plan.features())
+    asked = {planned.key for planned in plan.features()}
+    runs = done(all_runs(load_records(folder(run))))
+    runs = runs[[record["key"] in asked for record in runs["record"]]]
+    return {"features": _chosen(runs, "proxy_accuracy")}
+
+
 def two_samples(run: Run) -> dict[str, list[dict]]:
     """Train the methods that the paper corrects in two samples, where they need no correction."""
     train(run, plan.two_samples())
@@ -134,9 +143,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 STUDY = Study(
     "pu_protocol",
-    parts=(protocol, rates, selections, two_samples, tables, speed),
+    parts=(protocol, rates, selections, features, two_samples, tables, speed),
     page="experiments.training.full_page",
-    named=("two_samples", "speed"),
+    named=("features", "two_samples", "speed"),
     arguments=arguments,
     digits=5,
 )

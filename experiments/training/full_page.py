@@ -24,6 +24,10 @@ from noneg.lab.bench.summaries import paper_name, paper_numbers
 WORLDS = [("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2)]
 POINTS, ERRORS = 2.0, 2.0
 PAIRS = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
+FEATURE_WORLDS = (
+    *("1", "4", "class 2", "class 4", "class 4 repaired"),
+    *("feature 1.5", "feature 2", "feature 4", "feature 4 repaired"),
+)
 # Hyperparameters that we search and the benchmark fixes at these values.
 CONSTANTS = {
     "count-loss/bench": ("exact count, weight 1", {"target": "exact", "weight": "1"}),
@@ -245,13 +249,14 @@ def weight_table(tables: Tables) -> str:
 # Labels that are not random
 
 
-def selected(tables: Tables) -> pd.DataFrame:
-    rows = frame(tables, "selection")
+def selected(tables: Tables, name: str = "selection") -> pd.DataFrame:
+    rows = frame(tables, name)
     rows["data"] = rows.dataset.str.replace(r"-selected.*", "", regex=True)
-    suffix = rows.dataset.str.extract(r"-selected-([\d.]+)")[0].fillna("1")
+    favors = rows.dataset.str.extract(r"-by-(\w+)-")[0].add(" ").fillna("")
+    suffix = rows.dataset.str.extract(r"-selected-.*?([\d.]+)")[0].fillna("1")
     repaired = np.where(rows.dataset.str.endswith("repaired"), " repaired", "")
     told = rows.told.map(lambda x: "" if x in ("", None) or pd.isna(x) else f" told {x}")
-    rows["world"] = suffix + repaired + told
+    rows["world"] = favors + suffix + repaired + told
     return rows
 
 
@@ -263,10 +268,21 @@ def selection_table(tables: Tables, data: str) -> str:
     return accuracy_table(rows, rows[rows.world == "1"], worlds)
 
 
-def change(tables: Tables, world: str, base: str = "1", metric: str = "accuracy") -> Interval:
+def feature_table(tables: Tables) -> str:
+    rows = selected(tables, "features")
+    return accuracy_table(rows, rows[rows.world == "1"], list(FEATURE_WORLDS))
+
+
+def change(
+    tables: Tables,
+    world: str,
+    base: str = "1",
+    metric: str = "accuracy",
+    name: str = "selection",
+) -> Interval:
     """Return the change relative to another problem, over methods that do not predict a single
     class."""
-    rows = selected(tables)
+    rows = selected(tables, name)
     rows = rows[~rows.method.isin(["naive", "lbe"])]
     wide = rows.pivot_table(index=["data", "method", "split"], columns="world", values=metric)
     return over_methods(wide[world] - wide[base])

@@ -39,6 +39,18 @@ SELECTION_METHODS = (
 )
 # The default, and the random configurations with the largest learning rates.
 SELECTION_CONFIGURATIONS = (0, 7, 9)
+# What labels favor in the study of features.
+FEATURE_WORLDS = (
+    *("", "-selected-4", "-selected-by-class-2", "-selected-by-class-4"),
+    *("-selected-by-class-4-repaired", "-selected-by-feature-1.5", "-selected-by-feature-2"),
+    *("-selected-by-feature-4", "-selected-by-feature-4-repaired"),
+)
+# Short enough for two processor cores; the most needed methods first.
+FEATURE_STEPS, FEATURE_EVERY = 3000, 150
+FEATURE_METHODS = (
+    *("nnpu", "pusb", "pue", "likelihood", "dist-pu", "count-loss", "cvir", "upu", "robust-pu"),
+    *("nnpu-ga", "glws", "pubn", "vpu", "holistic-pu", "elkan-noto"),
+)
 TWO_SAMPLE_CONFIGURATIONS = (0,)
 # Methods whose original is the same as the paper's version.
 PAPER_ONLY_REF = ("p3mix-e", "p3mix-c", "holistic-pu")
@@ -219,6 +231,17 @@ def selections() -> list[RunConfig]:
         for number in SELECTION_CONFIGURATIONS
         for split in range(SPLITS)
     ]
+
+
+def features() -> list[RunConfig]:
+    """Labels that favor a feature or a class instead of the score; default hyperparameters."""
+    return [
+        run((name, "ref", None), "usps" + suffix, 1, split, setting="two-sample", rate=0.1,
+            steps=FEATURE_STEPS, every=FEATURE_EVERY)
+        for name in FEATURE_METHODS
+        for suffix in FEATURE_WORLDS
+        for split in range(SPLITS)
+    ]  # fmt: skip
 
 
 def images(*, quick: bool = False) -> list[RunConfig]:

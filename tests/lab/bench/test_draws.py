@@ -137,7 +137,7 @@ def test_systematic_samples_have_the_expected_shares(size):
 def test_labels_that_favor_sure_positives():
     need_data()
     data, plan = load("usps"), PLANS["usps-selected-4"]
-    score = np.log(_propensity(data, plan.positives(1), 4.0)) / np.log(4.0)
+    score = np.log(_propensity(data, plan.positives(1), plan)) / np.log(4.0)
     positive = np.isin(data.y_train, plan.positives(1))
     assert score[positive].mean() == pytest.approx(0.5, abs=0.01)
     run = replace(DIGITS, dataset="usps-selected-4", setting="two-sample", rate=0.1)
@@ -154,11 +154,32 @@ def test_labels_that_favor_sure_positives():
         draw(replace(run, setting="one-sample"))
 
 
-def test_known_propensities_undo_the_selection():
+def test_labels_that_favor_a_feature_or_a_class():
+    need_data()
+    data, names = load("usps"), ("usps-selected-4", "usps-selected-by-feature-4")
+    positives = PLANS["usps"].positives(1)
+    likely = [_propensity(data, positives, PLANS[name]) for name in names]
+    positive = np.isin(data.y_train, positives)
+    score, feature = (np.log(e[positive]) / np.log(4.0) for e in likely)
+    assert (score.min(), score.max()) == (feature.min(), feature.max())
+    assert score.max() - score.min() <= 1.0
+    assert abs(np.corrcoef(score, feature)[0, 1]) < 0.1
+    run = replace(DIGITS, dataset="usps-selected-by-class-4", setting="two-sample", rate=0.1)
+    p, u = _choose(run, data, np.random.default_rng(0))
+    left = data.y_train[np.setdiff1d(np.flatnonzero(positive), u)]
+    # The positive rows that are not unlabeled are labeled with odds of four to one; the tolerance
+    # is four standard errors.
+    favored = (left == 4).sum()
+    expected = 4 * favored / (4 * favored + (left != 4).sum())
+    assert (data.y_train[p] == 4).mean() == pytest.approx(expected, abs=0.07)
+
+
+@pytest.mark.parametrize("name", ["-selected", "-selected-by-feature", "-selected-by-class"])
+def test_known_propensities_undo_the_selection(name):
     need_data()
     run = replace(DIGITS, setting="two-sample", rate=0.1)
     plain, biased, repaired = (
         draw(replace(run, dataset=f"usps{suffix}")).training.positive.mean(axis=0)
-        for suffix in ("", "-selected-4", "-selected-4-repaired")
+        for suffix in ("", f"{name}-4", f"{name}-4-repaired")
     )
     assert np.linalg.norm(repaired - plain) < np.linalg.norm(biased - plain)

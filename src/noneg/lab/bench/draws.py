@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.lab.bench.protocol import Kind, RunConfig
+    from noneg.lab.bench.protocol import Kind, Plan, RunConfig
     from noneg.lab.datasets import Dataset
 
     Floats = NDArray[np.float32]
@@ -112,7 +112,7 @@ def draw(run: RunConfig) -> Draw:
     labeled, unlabeled = _choose(run, data, random)
     held, kept = zip(*(_held_out(rows, random) for rows in (labeled, unlabeled)), strict=True)
     if plan.repaired:
-        likely = _propensity(data, positives, plan.selection)
+        likely = _propensity(data, positives, plan)
         held, kept = ((_again(p, 1.0 / likely[p], random), u) for p, u in (held, kept))
     scale = _scaler(data.X_train[np.concatenate(kept)], plan.kind)
     is_positive = np.isin(data.y_train, positives).astype(np.int64)
@@ -154,14 +154,14 @@ def _choose(run: RunConfig, data: Dataset, random: np.random.Generator) -> tuple
 
 
 def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Generator) -> Rows:
-    """Return labeled rows for the two-sample setting, with more certain positives favored."""
+    """Return labeled rows for the two-sample setting, with some positives favored."""
     plan = find_plan(run.dataset)
     if is_pooled(run.setting):
         rule = f"must be 'two-sample' for {run.dataset}, whose labels are not random"
         raise InputError("setting", rule, value=run.setting)
     positives = plan.positives(run.case)
     rows = rows[np.isin(data.y_train[rows], positives)]
-    likely = _propensity(data, positives, plan.selection)[rows]
+    likely = _propensity(data, positives, plan)[rows]
     total = round(run.rate * plan.rows)
     likely *= total / likely.sum()
     if likely.max() > 1.0:
@@ -169,14 +169,27 @@ def _favored(run: RunConfig, data: Dataset, rows: Rows, random: np.random.Genera
     return random.permutation(rows[_systematic(likely, random)])
 
 
-def _propensity(data: Dataset, positives: tuple[int, ...], selection: float) -> Floats64:
-    """Return labeling probabilities up to a factor, which increase with a linear score."""
+def _propensity(data: Dataset, positives: tuple[int, ...], plan: Plan) -> Floats64:
+    """Return labeling probabilities up to a factor."""
+    if plan.favors == "class":
+        return np.where(data.y_train == positives[0], plan.selection, 1.0)
     x = (data.X_train - data.X_train.mean(0)) / np.maximum(data.X_train.std(0), 1e-9)
     x, y = x.reshape(len(x), -1), np.isin(data.y_train, positives)
     slope = np.linalg.solve(x.T @ x + len(x) * 0.1 * np.eye(x.shape[1]), x.T @ (y - y.mean()))
     score = x @ slope
+    if plan.favors == "feature":
+        score = _feature(x, score, y)
     order = np.sort(score[y])
-    return selection ** (np.searchsorted(order, score) / order.size)
+    return plan.selection ** (np.searchsorted(order, score) / order.size)
+
+
+def _feature(x: Floats64, score: Floats64, y: NDArray[np.bool_]) -> Floats64:
+    """Return the positives' first principal component, minus its regression on the score."""
+    center = x[y].mean(axis=0)
+    axis = np.linalg.svd(x[y] - center, full_matrices=False)[2][0]
+    found = (x - center) @ (axis * np.sign(axis[np.abs(axis).argmax()]))
+    centered = score - score[y].mean()
+    return found - centered * (found[y] @ centered[y] / (centered[y] @ centered[y]))
 
 
 def _systematic(expected: Floats64, random: np.random.Generator) -> Rows:

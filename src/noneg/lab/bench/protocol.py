@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["table", "raw", "pixels", "image"]
 View = Literal["turned", "cropped"]
+Favor = Literal["score", "feature", "class"]
 PUSetting = Literal["two-sample", "one-sample"]
 
 
@@ -43,8 +44,12 @@ class Plan:
     source : str, optional
         Data set of which this one is another version; the draws use the same rows.
     selection : float
-        In the two-sample setting, the ratio of the labeling probabilities of the most and the least
-        certain positive; with 1, positives are labeled at random.
+        In the two-sample setting, the ratio of the largest and the smallest labeling probability of
+        a positive; with 1, positives are labeled at random.
+    favors : {"score", "feature", "class"}
+        What the labeling probability increases with: a linear score; the first principal component
+        of the positives, without what the score explains; or whether a row belongs to the first
+        positive class.
     repaired : bool
         Whether labeled rows are resampled with the inverse of that probability, as is possible if
         it is known.
@@ -58,6 +63,7 @@ class Plan:
     view: View | None = None
     source: str | None = None
     selection: float = 1.0
+    favors: Favor = "score"
     repaired: bool = False
 
     def positives(self, case: int) -> tuple[int, ...]:
@@ -111,11 +117,17 @@ PLANS: dict[str, Plan] = {
 
 # Labels that favor certain positives, with and without correction by known propensities.
 SELECTIONS = (1.5, 2.0, 4.0)
+_FAVORS: dict[Favor, str] = {"score": "", "feature": "by-feature-", "class": "by-class-"}
 PLANS |= {
-    f"{name}-selected-{selection:g}{'-repaired' if repaired else ''}": replace(
-        PLANS[name], source=PLANS[name].source or name, selection=selection, repaired=repaired
+    f"{name}-selected-{words}{selection:g}{'-repaired' if repaired else ''}": replace(
+        PLANS[name],
+        source=PLANS[name].source or name,
+        selection=selection,
+        favors=favors,
+        repaired=repaired,
     )
     for name in ("usps", "letter-standardized")
+    for favors, words in _FAVORS.items()
     for selection in SELECTIONS
     for repaired in (False, True)
 }
