@@ -12,7 +12,7 @@ from noneg import PUScores, evaluate
 from noneg.calibration import calibration_test, observed_expected_interval
 from noneg.intervals import exact_limits, skewed_limits, t_score, with_unseen
 from noneg.metrics import METRICS
-from noneg.performance import average_precision, bedroc
+from noneg.performance import average_precision, bedroc, lift_at
 from noneg.results import Estimate
 
 TRIALS = 150
@@ -269,6 +269,44 @@ def test_areas_are_covered_if_most_samples_lack_the_positives_that_decide(name):
     target, bad = 0.99, 0.02
     found = [METRICS[name].interval(nearly_separated(k, bad)) for k in range(TRIALS)]
     assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+def test_average_precision_is_covered_if_most_samples_lack_the_positives_at_the_top():
+    """Most positives score below the negatives; 40% of the samples have none of those above."""
+    rng = np.random.default_rng(0)
+
+    def positives(n):
+        return np.where(rng.random(n) < 0.03, rng.uniform(0.8, 1.0, n), rng.uniform(0.0, 0.2, n))
+
+    def negatives(n):
+        return rng.uniform(0.3, 0.7, n)
+
+    # Those at the top have precision 1; one further down has all negatives above it.
+    low = np.linspace(0.03, 1.0, 100_001)
+    target = 0.03 + 0.97 * np.mean(0.05 * low / (0.95 + 0.05 * low))
+    found = []
+    for _ in range(TRIALS):
+        hidden = rng.binomial(3000, 0.05)
+        rows = np.concatenate([positives(hidden), negatives(3000 - hidden)])
+        scores = PUScores(positives(30), rows, prior=0.05, setting="two-sample")
+        found.append(METRICS["average_precision"].interval(scores))
+    assert np.mean([one.low <= target <= one.high for one in found]) > 0.95 - SLACK
+
+
+@pytest.mark.parametrize(("k", "most"), [(0.1, 2.5), (0.5, 2.0)])
+def test_the_interval_of_the_lift_ends_at_the_largest_possible_lift(k, most):
+    """Precision and recall are at most 1, so the lift is at most 1 / prior and 1 / k."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        rows = np.concatenate([rng.uniform(0.5, 1.0, 80), rng.uniform(0.0, 0.5, 120)])
+        scores = PUScores(rng.uniform(0.6, 1.0, 30), rows, prior=0.4, setting="two-sample")
+        lift = METRICS["lift_at"].interval(scores, k=k)
+        found = METRICS["recall_at"].interval(scores, k=k)
+        assert lift.low <= lift.value <= lift.high <= most
+        assert found.value == pytest.approx(lift.value * k)
+        assert (lift.raw is None) == (found.raw is None) == (lift_at(scores, k=k) <= most + 1e-12)
+        unknown = scores.with_prior(None)
+        assert METRICS["lift_at"].interval(unknown, k=k).high <= 1.0 / k
 
 
 def test_the_log_loss_is_covered_if_most_samples_lack_scores_of_zero():

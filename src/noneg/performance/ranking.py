@@ -69,6 +69,8 @@ if TYPE_CHECKING:
 
 # Number of priors at which limits are evaluated if the prior is only known to lie in an interval.
 PRIOR_GRID = 9
+# Mean relative rank of positives that score like any other row.
+RANDOM = 0.5
 # Smallest spread of influences that determines a direction.
 LEAST = 1e-9
 
@@ -173,7 +175,8 @@ def area_bounds(
             area_limits(place, variance, rows, level),
             skewed_limits(place, variance, steps.third(slopes[0]), rows, level),
         )
-        low, high = min(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+        reach = min(pair[0] for pair in pairs), max(pair[1] for pair in pairs)
+        low, high = with_unseen(place, reach, RANDOM, scores.effective_positive, level)
         return area(low, prior), area(high, prior)
 
     method = "logit interval, or one corrected for skewness where it reaches further"
@@ -196,7 +199,7 @@ def pair_limits(
     ends = area_limits(pair, variance, rows, level)
     if not scores.hidden:
         return ends
-    low, high = with_unseen(pair, ends, 0.5, scores.effective_positive, level)
+    low, high = with_unseen(pair, ends, RANDOM, scores.effective_positive, level)
     return max(low, 0.0), min(high, 1.0)
 
 
@@ -360,8 +363,10 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     Uses the delta method and Student's interval, on the logit scale for labeled data and on the log
     scale otherwise, since the noise is then that of a ratio. On the log scale, the standard error
     changes along the interval: a sample in which few positives lie at the top underestimates both
-    the value and its noise. With a ``prior_interval``, the ends are the extremes over a grid of
-    nine priors; the estimate increases with the prior.
+    the value and its noise. If the positives score lower than other rows on average, the interval
+    also allows for positives at the top that the sample lacks (`noneg.intervals.with_unseen`). With
+    a ``prior_interval``, the ends are the extremes over a grid of nine priors; the estimate
+    increases with the prior.
 
     Examples
     --------
@@ -374,12 +379,16 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     value = _mean_precision(steps, scores.known_prior).value
     if np.isnan(value):
         return undefined(scores, level, "no positive")
+    reversed_order = scores.hidden and _area(steps, 0.0).value < RANDOM
 
     def limits(prior: float, steps: Steps = steps) -> Limits:
         area = _mean_precision(steps, prior)
         if scores.prior_is_estimated or not area.value > 0.0:
             return _mean_limits(scores, area.value, area.variance(steps), level)
-        return _stable_limits(steps, lambda one: _mean_precision(one, prior), level)
+        ends = _stable_limits(steps, lambda one: _mean_precision(one, prior), level)
+        if reversed_order:
+            return with_unseen(area.value, ends, 1.0, scores.effective_positive, level)
+        return ends
 
     if is_selected(scores):
         return _bounded_mean_precision(scores, value, limits, level)

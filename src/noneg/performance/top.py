@@ -107,7 +107,8 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
 
     .. math:: \mathrm{TPR}_k / k
 
-    The prior is not used. The result is nan for labeled data without positives.
+    The prior is not used. The result is nan for labeled data without positives. It cannot exceed
+    1 / prior; like other PU estimates, it is not clipped, but its interval is.
 
     Parameters
     ----------
@@ -141,13 +142,19 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     if is_selected(scores):
         return _bounded_top(scores, lift_at(scores, k=k), share, level, per_row=False)
     low, high = _found_limits(scores, share, level)[0]
-    return Estimate(
+    found = Estimate(
         value=lift_at(scores, k=k),
         low=low / share,
         high=high / share,
         level=level,
         method=METHOD + trust_words(scores),
     )
+    return found if scores.prior_is_estimated else found.within(0.0, _most_lift(scores, share))
+
+
+def _most_lift(scores: PUScores, share: float) -> float:
+    """Return the largest lift: neither recall nor, at a known prior, precision exceeds 1."""
+    return 1.0 / max(share, 0.0 if scores.prior is None else scores.prior_set[0])
 
 
 def check_k(scores: PUScores, k: object) -> float:
@@ -223,7 +230,7 @@ def _bounded_top(
         added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
         return widened(one, ends, z_score(level) ** 2 * added)
 
-    reach = (0.0, 1.0 if per_row else np.inf)
+    reach = (0.0, 1.0 if per_row else _most_lift(scores, share))
     return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
 
@@ -340,7 +347,8 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
     low, high, value = (x * share for x in (found.low, found.high, found.value))
     least, most = found.identified or (np.nan, np.nan)
     ends = None if found.identified is None else (least * share, most * share)
-    return replace(found, value=value, low=low, high=high, identified=ends, raw=None)
+    raw = None if found.raw is None else found.raw * share
+    return replace(found, value=value, low=low, high=high, identified=ends, raw=raw)
 
 
 def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
