@@ -148,6 +148,7 @@ def ends(
     found, laws = {}, extremes(world, known, sample)
     for name in set(names) - {"ece"}:
         pair, (low, high) = [under(law, world, name) for law in laws], METRICS[name].range
+        high = 1.0 / world.prior if name == "lift_at" else high
         found[name] = max(min(pair), low), min(max(pair), high)
     if "ece" not in names:
         return found

@@ -138,17 +138,13 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     >>> print(lift_at_interval(scores, k=100))
     1.5000 [1.3345, 1.6472]
     """
-    level, share = check_level(level), check_k(scores, k)
+    level, share, value = check_level(level), check_k(scores, k), lift_at(scores, k=k)
     if is_selected(scores):
-        return _bounded_top(scores, lift_at(scores, k=k), share, level, per_row=False)
-    low, high = _found_limits(scores, share, level)[0]
-    found = Estimate(
-        value=lift_at(scores, k=k),
-        low=low / share,
-        high=high / share,
-        level=level,
-        method=METHOD + trust_words(scores),
-    )
+        found = _bounded_top(scores, value, share, level, per_row=False)
+    else:
+        low, high = (end / share for end in _found_limits(scores, share, level)[0])
+        words = METHOD + trust_words(scores)
+        found = Estimate(value=value, low=low, high=high, level=level, method=words)
     return found if scores.prior_is_estimated else found.within(0.0, _most_lift(scores, share))
 
 
@@ -230,7 +226,7 @@ def _bounded_top(
         added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
         return widened(one, ends, z_score(level) ** 2 * added)
 
-    reach = (0.0, 1.0 if per_row else _most_lift(scores, share))
+    reach = (0.0, 1.0 if per_row else np.inf)
     return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
 
