@@ -1,5 +1,7 @@
 """The style of the figures in all studies."""
 
+from collections.abc import Iterable, Sequence
+
 import matplotlib as mpl
 import numpy as np
 
@@ -22,14 +24,30 @@ def style(size: float = 12, title: float = 13, legend: float = 11, dpi: int = 13
     }
 
 
-def panels(*shape: int, size: tuple[float, float], shade: str | None = "0.9", **options: object):
-    """Return a figure and its axes, with gray grid lines in the background."""
-    options = {"layout": "constrained"} | options
-    figure, axes = plt.subplots(*shape, figsize=size, **options)
-    for ax in np.ravel(axes):
-        if shade is not None:
-            ax.grid(visible=True, which="major", color=shade, lw=0.7)
-            ax.set_axisbelow(True)
+def panels(
+    *shape: int,
+    size: tuple[float, float],
+    shade: str | None = "0.9",
+    titles: Iterable[str] = (),
+    x: str = "",
+    y: str | Sequence[str] = "",
+    **options: object,
+):
+    """Return a figure and its axes, with gray grid lines in the background.
+
+    Titles belong to the first row, `x` to the last row, and `y` to the first column.
+    """
+    figure, axes = plt.subplots(*shape, figsize=size, **({"layout": "constrained"} | options))
+    grid = np.atleast_2d(axes)
+    for ax in grid.flat if shade else ():
+        ax.grid(visible=True, which="major", color=shade, lw=0.7)
+        ax.set_axisbelow(True)
+    for ax, title in zip(grid[0], titles, strict=False):
+        ax.set_title(title)
+    for ax in grid[-1]:
+        ax.set_xlabel(x)
+    for ax, label in zip(grid[:, 0], [y] * len(grid) if isinstance(y, str) else y, strict=True):
+        ax.set_ylabel(label)
     return figure, axes
 
 

@@ -1,11 +1,12 @@
 """The NCEAS benchmark: records of species, background points, and independent surveys."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import pandas as pd
+from sklearn.base import ClassifierMixin
 
 from experiments.study import data_file
 
@@ -18,6 +19,11 @@ CATEGORIES = 12
 @cache
 def read(name: str) -> pd.DataFrame:
     return pd.read_parquet(data_file(f"nceas/{name}.parquet"))
+
+
+def regions(*names: str) -> tuple[str, ...]:
+    """Return these regions, by default all; none, and a message, if the data are not available."""
+    return () if data_file("nceas") is None else names or tuple(GROUPS)
 
 
 def training(region: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -52,6 +58,14 @@ class Species:
     background: np.ndarray
     sites: np.ndarray
     present: np.ndarray
+
+    def scorer(
+        self, model: ClassifierMixin, records: np.ndarray, features: Callable = with_squares
+    ) -> Callable[[np.ndarray], np.ndarray]:
+        """Train a model to separate records from the background, and return its probabilities."""
+        parts = [features(records), features(self.background)]
+        model.fit(np.vstack(parts), np.repeat([1, 0], [len(part) for part in parts]))
+        return lambda rows: model.predict_proba(features(rows))[:, 1]
 
 
 def species(region: str, records: int, presences: int = 1, ddof: int = 0) -> Iterator[Species]:

@@ -18,7 +18,7 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,12 +30,13 @@ from pathlib import Path
 import numpy as np
 
 from experiments import STUDIES
-from experiments.tables import Row, Tables, fill, read, write
+from experiments.tables import SINGLE, Row, Tables, fill, read, write
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build"
 PACKAGES = ("noneg", "numpy", "scipy", "scikit-learn", "matplotlib", "torch")
 Cell = dict[str, object]
+SETTINGS = ("two-sample", "one-sample")
 # Seconds between two writes of a growing table.
 PAUSE = 5.0
 
@@ -75,18 +76,32 @@ def data_file(name: str) -> Path | None:
     return None
 
 
-def cells(**values: Iterable) -> list[Cell]:
+def arrays(name: str) -> Mapping[str, np.ndarray] | None:
+    """Return the arrays in such a file, which are read when they are used."""
+    path = data_file(name)
+    return None if path is None else np.load(path, allow_pickle=False)
+
+
+def cells(**values: object) -> list[Cell]:
     """Return every combination of parameters, the last one varying fastest.
 
-    >>> cells(world=["a"], n=[10, 20])
+    A single number or word is the same in all cells.
+
+    >>> cells(world="a", n=[10, 20])
     [{'world': 'a', 'n': 10}, {'world': 'a', 'n': 20}]
     """
-    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+    axes = [[value] if isinstance(value, SINGLE) else value for value in values.values()]
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*axes)]
 
 
 def call(work: Callable, cell: Cell) -> object:
     found = work(**cell)
     return list(found) if isinstance(found, Iterator) else found
+
+
+def named(cell: Cell, found: Row | Iterable[Row]) -> list[Row]:
+    """Return one or more rows of a worker, with the parameters of their cell."""
+    return [cell | row for row in ([found] if isinstance(found, dict) else found)]
 
 
 @dataclass
@@ -136,25 +151,32 @@ class Run:
         """Return one table from cells whose worker returns one or more rows."""
         cells, rows = list(cells), []
         for cell, found in zip(cells, self.map(work, cells, **fixed), strict=True):
-            rows += [cell | row for row in ([found] if isinstance(found, dict) else found)]
+            rows += named(cell, found)
         return rows
 
     def resume(
-        self, name: str, work: Callable, cells: list[Cell], mine: Callable = lambda _: True
+        self,
+        name: str,
+        work: Callable,
+        cells: list[Cell],
+        mine: Callable = lambda _: True,
+        **fixed: object,
     ) -> None:
         """Measure the cells missing from the stored table; a cell has all of its rows or none.
 
         A killed run loses the results of its last few seconds. `mine` selects the rows that belong
         to this worker if several share the table.
         """
+        if not cells:
+            return
         path = self.out / f"{name}.csv"
         rows = read(path, raw=True) if path.exists() else []
         done = {tuple(row[key] for key in cells[0]) for row in rows if mine(row)}
         left = [cell for cell in cells if tuple(map(str, cell.values())) not in done]
         stored = 0.0
         with self.pool() as over:
-            for k, found in enumerate(over(partial(call, work), left)):
-                rows += [left[k] | row for row in found]
+            for k, found in enumerate(over(partial(call, partial(work, **fixed)), left)):
+                rows += named(left[k], found)
                 over_time = self.minutes_over
                 if over_time or k + 1 == len(left) or time.time() > stored + PAUSE:
                     write(path, rows, self.digits)
@@ -168,16 +190,16 @@ class Run:
 class Study:
     """Parts that measure something, and the outputs generated from their tables.
 
-    A part is a function that returns tables by name. The functions of the module named by `page`,
-    and the macros of its template, generate the outputs from stored tables: ``draw_x`` draws the
-    figure x.png, ``text_x`` writes the text x.md, and ``show_x`` fills section x of the README. The
-    parts in `named` run only on request. Outputs in `optional` are omitted if their
-    table is missing.
+    A part is a function that returns tables by name. The functions of the module named by `page`
+    (by default, the study's own module), and the macros of the template next to it, generate the
+    outputs from stored tables: ``draw_x`` draws the figure x.png, ``text_x`` writes the text x.md,
+    and ``show_x`` fills section x of the README. The parts in `named` run only on request. Outputs
+    in `optional` are omitted if their table is missing.
     """
 
     name: str
     parts: tuple[Callable[[Run], dict[str, list[Row]] | None], ...]
-    page: str
+    page: str | None = None
     style: dict[str, object] = field(default_factory=dict)
     named: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
@@ -192,7 +214,7 @@ class Study:
         """Return the page functions of one kind, with None for outputs that have no table."""
         from experiments import template
 
-        module = importlib.import_module(self.page)
+        module = importlib.import_module(self.page or STUDIES[self.name])
         every = vars(module) | template.functions(module)
         found = {n.removeprefix(kind): f for n, f in every.items() if n.startswith(kind)}
         for name in found.keys() & set(self.optional):

@@ -5,11 +5,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 
 Row = dict[str, object]
+SINGLE = str | int | float | np.generic | None
 _RULES = {"l": "---", "r": "---:"}
 
 
@@ -85,6 +87,44 @@ def column(rows: Iterable[Row], name: str) -> np.ndarray:
 def distinct(rows: Iterable[Row], name: str) -> list:
     """Return the distinct values of a column, in order of first appearance."""
     return list(dict.fromkeys(row[name] for row in rows))
+
+
+def records(**columns: object) -> list[Row]:
+    """Return the rows of a table from its columns; a single value is the same in all rows.
+
+    >>> records(n=[1, 2], world="a")
+    [{'n': 1, 'world': 'a'}, {'n': 2, 'world': 'a'}]
+    """
+    every = [repeat(x) if isinstance(x, SINGLE) else x for x in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*every, strict=False)]
+
+
+def standard_error(values: Sequence[float]) -> float:
+    """Return the standard error of a mean; for a single value, it is unknown.
+
+    >>> standard_error([1.0, 3.0]), standard_error([1.0])
+    (1.0, nan)
+    """
+    n = len(values)
+    return float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
+
+
+def means(rows: Iterable[Row], *keys: str, count: str | None = None) -> list[Row]:
+    """Return one row for each combination of the keys: the means of all other columns.
+
+    `count` names a column for the number of rows.
+
+    >>> means([{"n": 1, "x": 0.0}, {"n": 2, "x": 5.0}, {"n": 1, "x": 1.0}], "n", count="rows")
+    [{'n': 1, 'x': 0.5, 'rows': 2}, {'n': 2, 'x': 5.0, 'rows': 1}]
+    """
+    groups: dict[tuple, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    return [
+        {name: one if name in keys else float(column(group, name).mean())
+         for name, one in group[0].items()} | ({count: len(group)} if count else {})
+        for group in groups.values()
+    ]  # fmt: skip
 
 
 def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:

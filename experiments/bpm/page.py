@@ -41,15 +41,13 @@ SHOWN = [metric for metric in STYLES if metric not in ("ece", "kernel_ece")]
 def draw_figure5(tables: Tables) -> plt.Figure:
     rows = tables("figure5")
     worlds = distinct(rows, "world")
-    figure, axes = panels(len(KINDS), len(worlds), size=(16, 9.5), sharex=True)
-    for panel_row, (kind, words), reach in zip(axes, KINDS.items(), REACH, strict=True):
+    titles = [f"{w}: TCE {100 * pick(rows, world=w)[0]['tce']:.2f}%" for w in worlds]
+    labels = {"x": "$n$", "y": [f"{words}\n\nmean of the runs, %" for words in KINDS.values()]}
+    shape = len(KINDS), len(worlds)
+    figure, axes = panels(*shape, size=(16, 9.5), sharex=True, titles=titles, **labels)
+    for panel_row, kind, reach in zip(axes, KINDS, REACH, strict=True):
         for ax, world in zip(panel_row, worlds, strict=True):
             metric_panel(ax, pick(rows, world=world, data=kind), reach)
-        panel_row[0].set_ylabel(f"{words}\n\nmean of the runs, %")
-    for ax, world in zip(axes[0], worlds, strict=True):
-        ax.set_title(f"{world}: TCE {100 * pick(rows, world=world)[0]['tce']:.2f}%")
-    for ax in axes[-1]:
-        ax.set_xlabel("$n$")
     looks = [
         (label, {"color": c, "marker": m, "ls": ls, "lw": 2 if c == VERMILION else 1.4})
         for c, m, ls, label in STYLES.values()
@@ -86,13 +84,10 @@ def curve_panel(ax: plt.Axes, rows: list[Row], title: str) -> None:
 
 def curves(rows: list[Row], shape: tuple[int, int], x: str, y: str) -> plt.Figure:
     size = 3.9 * shape[1], 4.05 * shape[0] + 0.9
-    figure, axes = panels(*shape, size=size, shade="0.92", sharex=True, sharey=True)
+    options = {"sharex": True, "sharey": True, "x": x, "y": y}
+    figure, axes = panels(*shape, size=size, shade="0.92", **options)
     for ax, panel in zip(axes.flat, distinct(rows, "panel"), strict=True):
         curve_panel(ax, pick(rows, panel=panel), panel)
-    for ax in axes[-1]:
-        ax.set_xlabel(x)
-    for ax in axes[:, 0]:
-        ax.set_ylabel(y)
     shared_legend(figure, axes.flat[0], 2)
     return figure
 

@@ -10,17 +10,85 @@ from itertools import product
 
 import numpy as np
 from scipy.optimize import differential_evolution, minimize
-from scipy.special import expit
+from scipy.special import expit, softmax
 from scipy.stats import wilcoxon
 
-from experiments.bpm.curves import histograms, real_tables, simulated_rows
 from experiments.drawing import style
-from experiments.study import Run, Study, cells, data_file, seeded
-from experiments.tables import Row
+from experiments.study import Run, Study, arrays, cells, data_file, seeded
+from experiments.tables import Row, means, records
 from noneg import PUScores, calibration, ece
 from noneg.calibration import bpm_curve, tce_bpm, tce_bpm_interval
 from noneg.calibration.bpm_fit import CurveRows, Objective, design, objective
 from noneg.simulation import BinomialProcess, CalibrationCurve
+
+SHOWN = np.linspace(0.0, 1.0, 201)
+# Appendix B.2 of the paper: equal mass, 10 to 50 bins.
+HISTOGRAM_BINS = range(10, 51)
+SIMULATED_ROWS, SHARE_LABELED = 10_000, 0.1
+# The paper's name, the file, and the name used in the file.
+NETS = {
+    "ResNet-110, CIFAR-10": ("logits_cifar10", "resnet110_kull_test"),
+    "DenseNet-40, CIFAR-10": ("top1_confidences", "kull_densenet40_cifar10"),
+    "DenseNet-121 (Brier), CIFAR-10": ("logits_cifar10", "densenet121_brier_test"),
+    "ResNet-110, CIFAR-100": ("top1_confidences", "kull_resnet110_cifar100"),
+    "DenseNet-40, CIFAR-100": ("top1_confidences", "kull_densenet40_cifar100"),
+    "Wide-ResNet (Brier), CIFAR-100": ("logits_cifar100", "wide_resnet_brier_test"),
+    "DenseNet-161, ImageNet": ("top1_confidences", "imagenet_tv_densenet161"),
+    "ResNet-101, ImageNet": ("top1_confidences", "imagenet_tv_resnet101"),
+    "ResNet-50, birds": ("top1_confidences", "kull_resnet50_birds"),
+}
+
+
+def histograms(scores: PUScores, at: np.ndarray) -> np.ndarray:
+    """Return the frequency in the bin that contains each score, one row per binning."""
+    rows, out = CurveRows(scores), []
+    for n_bins in HISTOGRAM_BINS:
+        points = rows.points([n_bins])
+        ends = points.cuts[points.last - 1]
+        out.append(points.frequency[np.searchsorted(ends[:-1], at, side="left")])
+    return np.array(out)
+
+
+def curve_rows(
+    name: str, labeled: PUScores, hidden: PUScores, truth: np.ndarray | str = ""
+) -> list[Row]:
+    """Return the points of all curves in one panel; histograms only where there are scores."""
+    s = CurveRows(labeled).marginal[0]
+    binned = histograms(labeled, SHOWN)
+    ours, pu = bpm_curve(labeled)(SHOWN), bpm_curve(hidden)(SHOWN)
+    seen = (s[min(19, s.size - 1)] <= SHOWN) & (s[-1] >= SHOWN)
+    return records(
+        panel=name,
+        score=SHOWN,
+        curve=ours,
+        curve_pu=pu,
+        histogram=binned.mean(axis=0),
+        histogram_low=binned.min(axis=0),
+        histogram_high=binned.max(axis=0),
+        has_scores=seen.astype(int),
+        truth=truth,
+    )
+
+
+def hide(hit: np.ndarray, score: np.ndarray, rng: np.random.Generator) -> PUScores:
+    """Keep the labels of a tenth of the positives, as one sample with a known prior."""
+    hits = np.flatnonzero(hit)
+    kept = rng.choice(hits, round(SHARE_LABELED * hits.size), replace=False)
+    labeled = np.zeros(hit.size, dtype=np.int64)
+    labeled[kept] = 1
+    return PUScores.from_pu_labels(labeled, score, prior=hit.mean(), setting="one-sample")
+
+
+def load(file: str, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the confidence of the predicted class, and whether it was right."""
+    found = arrays(f"{file}.npz")
+    if file.startswith("logits"):
+        p = softmax(found[f"{name}_logits"].astype(np.float64), axis=1)
+        return p.max(axis=1), p.argmax(axis=1) == found[f"{name}_labels"]
+    truth = "imagenet_true" if name.startswith("imagenet") else f"{name}_true"
+    hit = found[f"{name}_pred"] == found[truth]
+    return np.minimum(found[f"{name}_conf"].astype(np.float64), 1.0), hit
+
 
 NAMES = ("D1", "D2", "D3", "D4", "D5")
 # The curve of D1 with the score distribution from the code released with the paper.
@@ -110,10 +178,9 @@ def table4_row(world: str, n: int, runs: int) -> Row:
     for k, name in enumerate(("ead", "ead_histogram", "ead_likelihood")):
         row |= {name: mean[k], f"{name}_sd": sd[k]}
     row["p_value"] = wilcoxon(value[:, 0], value[:, 1]).pvalue
-    printed = PAPER_TABLE_4[world.partition(",")[0]]
     names = ("paper", "paper_sd", "paper_histogram", "paper_histogram_sd")
-    row |= dict(zip(names, printed, strict=True))
-    within = bool(mean[0] <= printed[0] + 2 * printed[1])
+    row |= zip(names, PAPER_TABLE_4[world.partition(",")[0]], strict=True)
+    within = bool(mean[0] <= row["paper"] + 2 * row["paper_sd"])
     return row | {"within_two_sd": within, "runs": runs}
 
 
@@ -128,17 +195,9 @@ def figure5_rows(world: str, data: str, n: int, runs: int) -> list[Row]:
         scores = draw(world, data, n, seeded("figure 5", world, data, n, run))
         values[:, run] = [metric(scores) for metric in METRICS.values()]
     tce = WORLDS[world].tce()
-    return [
-        {
-            "metric": metric,
-            "tce": tce,
-            "mean": value.mean(),
-            "sd": value.std(ddof=1),
-            "absolute_error": np.abs(value - tce).mean(),
-            "runs": runs,
-        }
-        for metric, value in zip(METRICS, values, strict=True)
-    ]
+    mean, sd = values.mean(axis=1), values.std(axis=1, ddof=1)
+    error = np.abs(values - tce).mean(axis=1)
+    return records(metric=METRICS, tce=tce, mean=mean, sd=sd, absolute_error=error, runs=runs)
 
 
 def figure5(run: Run) -> dict[str, list[Row]]:
@@ -173,24 +232,16 @@ def worlds(run: Run) -> dict[str, list[Row]]:
 
 
 def coverage_row(world: str, data: str, runs: int) -> Row:
-    value, low, high = ends = np.empty((3, runs))
+    tce, (_, tends_to) = abs(WORLDS[world].tce()), limit(world)
+    found = []
     for run in range(runs):
         rng = seeded("coverage", world, data, run)
-        interval = tce_bpm_interval(WORLDS[world].draw(**COVERAGE_DATA[data], seed=rng))
-        ends[:, run] = interval.value, interval.low, interval.high
-    tce, (_, tends_to) = abs(WORLDS[world].tce()), limit(world)
-    return {
-        "tce": tce,
-        "limit": tends_to,
-        "mean": value.mean(),
-        "mean_low": low.mean(),
-        "mean_high": high.mean(),
-        "covers_limit": ((low <= tends_to + 1e-9) & (tends_to <= high)).mean(),
-        "limit_below": (tends_to < low - 1e-9).mean(),
-        "limit_above": (tends_to > high).mean(),
-        "covers_tce": ((low <= tce + 1e-9) & (tce <= high)).mean(),
-        "runs": runs,
-    }
+        one = tce_bpm_interval(WORLDS[world].draw(**COVERAGE_DATA[data], seed=rng))
+        below, above = tends_to < one.low - 1e-9, tends_to > one.high
+        row = {"mean": one.value, "mean_low": one.low, "mean_high": one.high}
+        row |= {"covers_limit": not (below or above), "limit_below": below, "limit_above": above}
+        found.append(row | {"covers_tce": one.low <= tce + 1e-9 and tce <= one.high})
+    return {"tce": tce, "limit": tends_to} | means(found, count="runs")[0]
 
 
 def coverage(run: Run) -> dict[str, list[Row]]:
@@ -246,12 +297,27 @@ def speed(_: Run, repeats: int = 4) -> dict[str, list[Row]]:
 
 
 def figure4(_: Run) -> dict[str, list[Row]]:
-    return {"figure4": simulated_rows({name: WORLDS[name] for name in (*NAMES, RELEASED)})}
+    rows = []
+    for name in (*NAMES, RELEASED):
+        rng = seeded("figure 4", name)
+        score, y = WORLDS[name].draw_rows(SIMULATED_ROWS, rng)
+        pair = PUScores.from_labels(y, score), hide(y, score, rng)
+        rows += curve_rows(name, *pair, WORLDS[name].posterior(SHOWN))
+    return {"figure4": rows}
 
 
-def figure3(_: Run) -> dict[str, list[Row]] | None:
-    path = data_file("top1_confidences.npz")
-    return None if path is None else real_tables(path.parent, METRICS)
+def figure3(_: Run) -> dict[str, list[Row]]:
+    """Return the curves for Figure 3, and each network's metrics with all labels and with few."""
+    rows, table = [], []
+    for net, (file, name) in NETS.items() if data_file("top1_confidences.npz") else ():
+        score, hit = load(file, name)
+        labeled = PUScores.from_labels(hit, score)
+        hidden = hide(hit, score, seeded("figure 3", name))
+        rows += curve_rows(net, labeled, hidden)
+        for data, scores in (("labeled", labeled), ("one hit in ten labeled", hidden)):
+            head = {"net": net, "n": hit.size, "accuracy": hit.mean(), "data": data}
+            table.append(head | {metric: function(scores) for metric, function in METRICS.items()})
+    return {"figure3": rows, "real": table}
 
 
 STUDY = Study(

@@ -1,11 +1,16 @@
-"""The training cells: data, optimizer and number of rows; and the selection of rows."""
+"""The training cells: data, optimizer and number of rows, the selection of rows, and storage."""
 
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.tables import Row
+from noneg.atomic import replacing
 from noneg.lab.datasets import load
 from noneg.lab.information.supersample import PUSupersample, Supersample, draw_membership
 from noneg.randomness import stream
@@ -109,3 +114,27 @@ def quick() -> list[Cell]:
 
 def over(cell: Cell, optimizers: tuple[str, ...], sizes: tuple[int, ...]) -> list[Cell]:
     return [replace(cell, optimizer=o, n=n) for n in sizes for o in optimizers]
+
+
+def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, Row]]:
+    """Yield the trained cells, with their margins and training metadata."""
+    for path in sorted(folder.glob("*.npz")):
+        with np.load(path, allow_pickle=False) as arrays:
+            for key in arrays.files:
+                if key.endswith("/margins"):
+                    about = json.loads(str(arrays[key.replace("margins", "about")]))
+                    names = Cell.__dataclass_fields__
+                    yield Cell(**{name: about[name] for name in names}), arrays[key], about
+
+
+def keep(folder: Path, cell: Cell, found: np.ndarray, about: Row) -> None:
+    """Add a cell to the file of its optimizer."""
+    path = folder / f"{cell.group}.npz"
+    arrays = {}
+    if path.exists():
+        with np.load(path, allow_pickle=False) as before:
+            arrays = dict(before)
+    arrays[f"{cell.key}/margins"] = found.astype(np.float32)
+    arrays[f"{cell.key}/about"] = json.dumps(asdict(cell) | about)
+    with replacing(path) as partial, partial.open("wb") as stream:
+        np.savez_compressed(stream, **arrays)

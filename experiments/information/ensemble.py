@@ -3,6 +3,7 @@
 The implementation of their convolutions is chosen by measuring its speed.
 """
 
+import platform
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +13,11 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
+from experiments.information.cells import SEED, Cell
 from experiments.stacked import Stacked
+from experiments.study import command
+from experiments.tables import Row
+from noneg.lab.information.supersample import PUSupersample, pick
 from noneg.lab.sgld import SGLD, Annealing
 from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
 from noneg.learning.networks import CNN, resnet18
@@ -153,25 +158,67 @@ def make_optimizer(
     return step
 
 
-def fastest(data: str, optimizer: str, rows: Rows, images: Images, device: str) -> tuple[str, dict]:
-    """Return the fastest implementation of convolutions, and all measured times."""
+def fastest(data: str, optimizer: str, rows: Rows, images: Images, device: str) -> str:
+    """Return the fastest implementation of convolutions."""
     if device == "cpu":
-        return "loop", {"loop": float("nan")}
+        return "loop"
     times = {}
     for way in WAYS[data]:
         training = Training(data, optimizer, rows, way=way, device=device, seed=0)
         training.networks.base.train()
         for number in range(6):
             if number == 2:  # the first steps select algorithms
-                wait(device)
+                torch.cuda.synchronize()
                 start = time.perf_counter()
             training.update(training.losses(images, rows.first, rows.positive, 0).sum())
-        wait(device)
-        times[way] = (time.perf_counter() - start) / 4
+        torch.cuda.synchronize()
+        times[way] = time.perf_counter() - start
         del training
-    return min(times, key=times.get), times
+    return min(times, key=times.get)
 
 
-def wait(device: str) -> None:
+def rows_of(cell: Cell, device: str) -> tuple[Rows, Tensor]:
+    """Return the training rows of all networks, and all rows in their supersamples."""
+    first, positive, whole, prior = [], [], [], 0.5
+    for number in range(cell.supersamples):
+        pairs = cell.pairs(number)
+        for coins in cell.membership(number):
+            whole.append(pairs.rows())
+            if isinstance(pairs, PUSupersample):
+                p, u = pairs.training(coins)
+                positive.append(p)
+                first.append(u)
+                prior = pairs.prior
+            else:
+                first.append(pick(pairs.X, coins))
+    parts = (torch.as_tensor(np.array(x), device=device) for x in (first, positive, whole))
+    first, positive, whole = parts
+    return Rows(first, positive if positive.numel() else None, prior), whole
+
+
+def trained(cell: Cell, images: Images, device: str) -> tuple[np.ndarray, Row]:
+    """Return the margins for one cell, and how they were computed."""
+    rows, whole = rows_of(cell, device)
+    way = fastest(cell.data, cell.optimizer, rows, images, device)
+    training = Training(cell.data, cell.optimizer, rows, way=way, device=device, seed=SEED)
+    start, loss = time.perf_counter(), float("nan")
+    for _ in range(cell.epochs):
+        loss = training.epoch(images)
     if device == "cuda":
         torch.cuda.synchronize()
+    found = training.margins(images, whole).reshape(cell.supersamples, cell.draws, -1, 2)
+    return found, {
+        "way": way,
+        "seconds": round(time.perf_counter() - start, 1),
+        "loss": loss,
+        "command": command(),
+        "seed": SEED,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+        "device": device_name(device),
+    }
+
+
+def device_name(device: str) -> str:
+    return torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"

@@ -30,8 +30,12 @@ FIXED = (6, 9, 14, 22, 34, 52)
 def draw_figure1(tables: Tables) -> plt.Figure:
     """Bound and gap for unseen rows, and the best number of bins."""
     rows = tables("figure1")
-    figure, axes = panels(2, 2, size=(11, 7.6), sharex=True, sharey="row", layout="tight")
-    for (top, below), world in zip(axes.T, distinct(rows, "world"), strict=True):
+    worlds = distinct(rows, "world")
+    labels = {"x": "n (log scale)"}
+    labels["y"] = ("bound and gap (log scale)", "number of bins B (log scale)")
+    shared = {"sharex": True, "sharey": "row", "layout": "tight"}
+    figure, axes = panels(2, 2, size=(11, 7.6), titles=worlds, **labels, **shared)
+    for (top, below), world in zip(axes.T, worlds, strict=True):
         some = pick(rows, world=world)
         n, gap = column(some, "n"), column(some, "gap")
         top.loglog(n, column(some, "bound"), color=BLUE, marker="s", label="bound")
@@ -43,24 +47,22 @@ def draw_figure1(tables: Tables) -> plt.Figure:
             look = {"color": color, "label": f"candidate with least {what}", "mfc": "none"}
             below.loglog(n, column(some, f"bins_of_least_{what}"), mark, mew=1.8, **look)
         below.loglog(n, np.cbrt(n), "k:", label="$n^{1/3}$")
-        top.set_title(world)
-        below.set_xlabel("n (log scale)")
         bare(top)
         bare(below)
-    axes[0, 0].set_ylabel("bound and gap (log scale)")
-    axes[1, 0].set_ylabel("number of bins B (log scale)")
     axes[0, 1].legend(loc="lower left")
     axes[1, 1].legend(loc="upper left")
     return figure
 
 
-def row_of_panels(groups: list[str], width: float, height: float):
+def row_of_panels(groups: list[str], width: float, height: float, label: str):
     size = (max(width * len(groups) + 0.6, 9.0), height)
-    return panels(1, len(groups), size=size, squeeze=False, sharey=True)
+    titles = [TITLES[group] for group in groups]
+    options = {"squeeze": False, "sharey": True, "titles": titles, "x": "n (log scale)"}
+    return panels(1, len(groups), size=size, y=label, **options)
 
 
-def finish(ax: plt.Axes, group: str, sizes) -> None:
-    ax.set(title=TITLES[group], xscale="log", xlabel="n (log scale)")
+def finish(ax: plt.Axes, sizes) -> None:
+    ax.set_xscale("log")
     ax.set_xticks(sizes, [f"{int(n):,}" for n in sizes])
     ax.minorticks_off()
     bare(ax)
@@ -69,13 +71,12 @@ def finish(ax: plt.Axes, group: str, sizes) -> None:
 def by_group(rows: list[Row], groups: tuple[str, ...], panel: Callable, gap: str = "ece_gap"):
     """Draw one panel per group of trained networks."""
     there = [group for group in groups if pick(rows, group=group)]
-    figure, axes = row_of_panels(there, 4.1, 4.9)
-    axes[0, 0].set_ylabel(f"bound and {WORDS[gap]}")
+    figure, axes = row_of_panels(there, 4.1, 4.9, f"bound and {WORDS[gap]}")
     handles = {}
     for ax, group in zip(axes[0], there, strict=True):
         some = pick(rows, group=group)
         panel(ax, some)
-        finish(ax, group, sorted(distinct(some, "n")))
+        finish(ax, sorted(distinct(some, "n")))
         handles |= dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
     columns = 5 if len(there) > 3 else 3
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns)
@@ -149,7 +150,7 @@ def draw_information(tables: Tables) -> plt.Figure:
     """Draw what many draws reveal about the coins, in nats per row."""
     rows = tables("information")
     groups = distinct(rows, "group")
-    figure, axes = row_of_panels(groups, 4.6, 5.0)
+    figure, axes = row_of_panels(groups, 4.6, 5.0, "information a row, nats")
     for ax, group in zip(axes[0], groups, strict=True):
         some = pick(rows, group=group)
         n = column(some, "n")
@@ -160,8 +161,7 @@ def draw_information(tables: Tables) -> plt.Figure:
         ax.axhline(np.log(2.0), color="k", ls="--", lw=1, label="the most there can be, log 2")
         ax.axhline(0.125, color="0.5", ls=":", lw=1.5, label="more makes every bound vacuous, 1/8")
         ax.set_ylim(0, 0.75)
-        finish(ax, group, n)
-    axes[0, 0].set_ylabel("information a row, nats")
+        finish(ax, n)
     shared_legend(figure, axes[0, 0], 2)
     return figure
 

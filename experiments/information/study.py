@@ -6,114 +6,77 @@ bounds. ``--parts figure1 tables`` uses existing margins.
 """
 
 import argparse
-import json
-import platform
-import time
-from collections.abc import Iterator
-from dataclasses import asdict
+import math
 from pathlib import Path
 
 import numpy as np
 
 from experiments.drawing import style
 from experiments.information.analysis import all_tables
-from experiments.information.cells import SEED, Cell, full, pool, quick
-from experiments.information.synthetic import figure1
-from experiments.study import BUILD, Run, Study, command
-from experiments.tables import Row
-from noneg.atomic import replacing
-from noneg.lab.information.supersample import PUSupersample, pick
+from experiments.information.cells import full, keep, pool, quick, stored
+from experiments.study import BUILD, Run, Study, cells
+from experiments.synthetic.worlds import PAPER, known
+from experiments.tables import Row, standard_error
+from noneg.bins import bin_scores
+from noneg.randomness import stream
+from noneg.theory import labeled_bias_bound, labeled_optimal_bins
+
+# Figure 1: unseen rows, width bins, and two classifiers with exactly known calibration.
+SIZES = [round(10 ** (2 + k / 2)) for k in range(9)]  # 100 to a million
+# Multiples and powers of n. The paper prints negative powers, which would give less than one bin.
+CANDIDATES = [(factor, power) for factor in (1, 2, 3) for power in (2, 3, 4)]
+
+
+def candidates(n: int) -> list[int]:
+    # 1000 ** (1/3) is below 10 in double precision.
+    return sorted({math.floor(factor * n ** (1 / power) + 1e-9) for factor, power in CANDIDATES})
+
+
+def gaps(world: str, n: int, trials: int, bins: list[int]) -> np.ndarray:
+    """Return |ECE - TCE|, shape (trials, numbers of bins)."""
+    truth, out = PAPER[world].tce(), np.empty((trials, len(bins)))
+    for trial in range(trials):
+        rng = stream(trial, f"figure 1 {world} {n}")
+        scores = PAPER[world].draw(n=n, setting="labeled", seed=rng)
+        found = [bin_scores(scores, bins=b, binning="width").residual for b in bins]
+        out[trial] = [abs(np.abs(rho).sum() - truth) for rho in found]
+    return out
+
+
+def figure1_row(world: str, n: int, trials: int) -> Row:
+    options = {"binning": "width", "lipschitz": known(PAPER[world]).lipschitz}
+    best, tried = labeled_optimal_bins(n, rule="closed-form", **options), candidates(n)
+    bounds = {b: labeled_bias_bound(n, bins=b, **options).value for b in (best, *tried)}
+    found = gaps(world, n, trials, [best, *tried])
+    mean = found.mean(axis=0)
+    return {
+        "tce": PAPER[world].tce(),
+        "lipschitz": options["lipschitz"],
+        "bins": best,
+        "bound": bounds[best],
+        "gap": mean[0],
+        "gap_se": standard_error(found[:, 0]),
+        "largest_gap": found[:, 0].max(),
+        "bins_of_least_bound": min(tried, key=bounds.get),
+        "bins_of_least_gap": tried[int(mean[1:].argmin())],
+        "trials": trials,
+    }
+
+
+def figure1(run: Run) -> dict[str, list[Row]]:
+    every = cells(world=list(PAPER)[:2], n=run.pick(SIZES, SIZES[:5:2]))
+    return {"figure1": run.rows(figure1_row, every, trials=run.trials(100, 10))}
 
 
 def margins(run: Run) -> Path:
     return run.options.margins or BUILD / "information" / run.pick("margins", "quick-margins")
 
 
-def stored(folder: Path) -> Iterator[tuple[Cell, np.ndarray, Row]]:
-    """Yield the trained cells, with their margins and training metadata."""
-    for path in sorted(folder.glob("*.npz")):
-        with np.load(path, allow_pickle=False) as arrays:
-            for key in arrays.files:
-                if key.endswith("/margins"):
-                    about = json.loads(str(arrays[key.replace("margins", "about")]))
-                    names = Cell.__dataclass_fields__
-                    yield Cell(**{name: about[name] for name in names}), arrays[key], about
-
-
-def keep(folder: Path, cell: Cell, found: np.ndarray, about: Row) -> None:
-    """Add a cell to the file of its optimizer."""
-    path = folder / f"{cell.group}.npz"
-    arrays = {}
-    if path.exists():
-        with np.load(path, allow_pickle=False) as before:
-            arrays = dict(before)
-    arrays[f"{cell.key}/margins"] = found.astype(np.float32)
-    arrays[f"{cell.key}/about"] = json.dumps(asdict(cell) | about)
-    with replacing(path) as partial, partial.open("wb") as stream:
-        np.savez_compressed(stream, **arrays)
-
-
-def rows_of(cell: Cell, device: str):
-    """Return the training rows of all networks, and all rows in their supersamples."""
-    import torch
-
-    from experiments.information.ensemble import Rows
-
-    first, positive, whole, prior = [], [], [], 0.5
-    for number in range(cell.supersamples):
-        pairs = cell.pairs(number)
-        for coins in cell.membership(number):
-            whole.append(pairs.rows())
-            if isinstance(pairs, PUSupersample):
-                p, u = pairs.training(coins)
-                positive.append(p)
-                first.append(u)
-                prior = pairs.prior
-            else:
-                first.append(pick(pairs.X, coins))
-
-    def tensor(parts: list[np.ndarray]) -> torch.Tensor:
-        return torch.as_tensor(np.stack(parts), device=device)
-
-    return Rows(tensor(first), tensor(positive) if positive else None, prior), tensor(whole)
-
-
-def trained(cell: Cell, images, device: str) -> tuple[np.ndarray, Row]:
-    """Return the margins for one cell, and how they were computed."""
-    from experiments.information.ensemble import Training, fastest, wait
-
-    rows, whole = rows_of(cell, device)
-    way, _ = fastest(cell.data, cell.optimizer, rows, images, device)
-    training = Training(cell.data, cell.optimizer, rows, way=way, device=device, seed=SEED)
-    start, loss = time.perf_counter(), float("nan")
-    for _ in range(cell.epochs):
-        loss = training.epoch(images)
-    wait(device)
-    seconds = round(time.perf_counter() - start, 1)
-    found = training.margins(images, whole).reshape(cell.supersamples, cell.draws, -1, 2)
-    return found, {"way": way, "seconds": seconds, "loss": loss, **described(device)}
-
-
-def described(device: str) -> Row:
-    """Return the command, versions and device."""
-    import torch
-
-    name = torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"
-    return {
-        "command": command(),
-        "seed": SEED,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-        "device": name,
-    }
-
-
 def training(run: Run) -> None:
     """Train the missing networks until the time limit."""
     import torch
 
-    from experiments.information.ensemble import Images
+    from experiments.information.ensemble import Images, trained
 
     folder, device = margins(run), "cuda" if torch.cuda.is_available() else "cpu"
     folder.mkdir(parents=True, exist_ok=True)

@@ -5,22 +5,153 @@ false alarms over 100 looks, delays and attribution after a drift of one compone
 metrics.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import numpy as np
+from scipy.special import logit, ndtr
 
-from experiments.monitoring.worlds import HELD_OUT, WORLDS, draw, draw_counts, draw_reference, moved
-from experiments.study import Run, Study, cells, seeded
+from experiments.study import SETTINGS, Run, Study, cells, seeded
 from experiments.synthetic.worlds import population
 from noneg.monitoring import alarms, monitor, name_look, window_tests
 from noneg.performance import auroc, precision
-from noneg.prior.shift import compare_positives, fit_shift
-from noneg.simulation import LogitMixture
+from noneg.prior.shift import Counts, compare_positives, fit_shift, shared_edges
+from noneg.scores import PUScores
+from noneg.simulation import LogitMixture, MixtureLaw
 
-SETTINGS = ["two-sample", "one-sample"]
+
+@dataclass(frozen=True)
+class World:
+    """Distributions of the logit of positives, negatives and labeled positives, and the prior."""
+
+    prior: float
+    positive: MixtureLaw
+    negative: MixtureLaw
+    labeled: MixtureLaw | None = None
+    steps: int = 0
+
+    @property
+    def mixture(self) -> LogitMixture:
+        return LogitMixture(positive=self.positive, negative=self.negative, prior=self.prior)
+
+    @property
+    def marginal(self) -> MixtureLaw:
+        return self.mixture.marginal_law()
+
+    def shares(self, law: MixtureLaw, edges: np.ndarray) -> np.ndarray:
+        """Return the exact distribution in bins; discrete scores lie in the middle of their
+        step."""
+        inner = edges[1:-1]
+        if self.steps:
+            inner = np.floor(inner * self.steps + 0.5 + 1e-9) / self.steps
+        below = sum(w * ndtr((logit(inner) - m) / sd) for w, m, sd in components(law))
+        return np.diff(np.concatenate([[0.0], below, [1.0]]))
+
+    def draw(self, law: MixtureLaw, n: int, rng: np.random.Generator) -> np.ndarray:
+        scores = law.draw(n, seed=rng)
+        return (np.floor(scores * self.steps) + 0.5) / self.steps if self.steps else scores
+
+
+def components(law: MixtureLaw) -> Iterator[tuple[float, float, float]]:
+    return zip(law.weights, law.means, law.sds, strict=True)
+
+
+def law(*parts: tuple[float, float, float]) -> MixtureLaw:
+    """Return a distribution from the share, mean and standard deviation of each component."""
+    weights, means, sds = zip(*parts, strict=True)
+    return MixtureLaw(weights=weights, means=means, sds=sds)
+
+
+WORLDS = {
+    "apart": World(0.2, law((1.0, 1.0, 1.0)), law((1.0, -1.0, 1.0))),
+    "overlapping": World(0.3, law((1.0, 0.3, 1.0)), law((1.0, -0.7, 1.0))),
+    "rare": World(0.05, law((1.0, -1.0, 1.3)), law((1.0, -4.0, 1.3))),
+    "two kinds": World(
+        0.2, law((0.6, 2.0, 0.8), (0.4, 0.0, 1.0)), law((0.7, -2.5, 1.0), (0.3, -0.5, 1.0))
+    ),
+    "ten values": World(0.3, law((1.0, 1.0, 1.2)), law((1.0, -1.0, 1.2)), steps=10),
+}
+
+# Worlds that nobody looked at while the rule that names a drift was made.
+HELD_OUT = {
+    "skewed": World(
+        0.15, law((0.8, 1.5, 0.7), (0.2, -0.5, 1.5)), law((0.5, -2.0, 1.5), (0.5, -0.8, 0.7))
+    ),
+    "close": World(0.4, law((1.0, 0.6, 0.9)), law((1.0, -0.5, 1.2))),
+    "rare kinds": World(0.03, law((1.0, 0.0, 1.5)), law((0.9, -4.5, 1.0), (0.1, -2.0, 1.0))),
+}
+
+
+def moved(world: World, drift: str) -> World:
+    """Return the population after a drift of one component."""
+    p, n = world.positive, world.negative
+    if drift == "prior":
+        return replace(world, prior=world.prior + 0.05)
+    if drift == "shape":
+        return replace(world, negative=law(*((w, m, 1.3 * sd) for w, m, sd in components(n))))
+    if drift == "shape, towards positives":
+        half = [(w / 2, m + by, sd) for w, m, sd in components(n) for by in (0.0, 0.5)]
+        return replace(world, negative=law(*half))
+    if drift == "labeling":
+        return replace(world, labeled=law(*((w, m + 0.5, sd) for w, m, sd in components(p))))
+    if drift == "scores":
+        # Logits stretched by a factor of 1 / 0.7 have a calibration slope of 0.7.
+        p, n = (law(*((w, m / 0.7, sd / 0.7) for w, m, sd in components(x))) for x in (p, n))
+        return replace(world, positive=p, negative=n)
+    return world
+
+
+def draw_reference(world, setting, n_positive, n, rng) -> PUScores:
+    """Return a reference period; in one sample, this is the approximate number of labeled rows."""
+    if setting == "two-sample":
+        samples = ((world.positive, n_positive), (world.marginal, n))
+        parts = (world.draw(own, k, rng) for own, k in samples)
+        return PUScores(*parts, prior=world.prior, setting=setting)
+    hidden = rng.random(n) < world.prior
+    score = world.draw(world.negative, n, rng)
+    score[hidden] = world.draw(world.positive, int(hidden.sum()), rng)
+    known = hidden & (rng.random(n) < n_positive / (n * world.prior))
+    return PUScores.from_pu_labels(known, score, prior=world.prior, setting=setting)
+
+
+def draw_counts(world, edges, sizes, shape, rng, *, pooled) -> Counts:
+    """Return counts for independent periods: labeled positives, and everyone."""
+    n_positive, n = sizes
+    labeled = world.shares(world.labeled or world.positive, edges)
+    everyone = world.shares(world.marginal, edges)
+    if not pooled:
+        samples = ((n_positive, labeled), (n, everyone))
+        positive, marginal = (rng.multinomial(k, p, shape).astype(float) for k, p in samples)
+    else:
+        # The number of labeled rows in a bin cannot exceed the number of positives there.
+        there = world.prior * world.shares(world.positive, edges)
+        known = np.minimum(n_positive / n * labeled, there)
+        both = rng.multinomial(n, np.concatenate([known, everyone - known]), shape).astype(float)
+        positive = both[..., : known.size]
+        marginal = positive + both[..., known.size :]
+    squares = np.stack([positive.sum(axis=-1), marginal.sum(axis=-1)], axis=-1)
+    return Counts(positive, marginal, squares, pooled)
+
+
+def draw(world, setting, reference, rng, again):
+    """Return a reference period, bins derived from it, and counts of `again` similar periods."""
+    scores = draw_reference(world, setting, *reference, rng)
+    edges = shared_edges(scores)
+    counts = draw_counts(world, edges, reference, (again, 1), rng, pooled=scores.pooled)
+    return scores, edges, counts
+
+
 # Labeled positives and sample of everyone: in the reference, and in a period.
 SIZES = {"small": ((300, 3_000), (50, 1_000)), "large": ((1_000, 10_000), (200, 5_000))}
-DRIFTS = ["prior", "shape", "shape, towards positives", "labeling", "scores"]
+# Each drift, with its name in the tables.
+NAMES = {
+    "prior": "prior, + 0.05",
+    "shape": "shape: negatives' logits spread 1.3 times as far",
+    "shape, towards positives": "shape: half of the negatives move 0.5 toward positives",
+    "labeling": "labeling: labeled positives 0.5 higher",
+    "scores": "scores: calibration slope 0.7",
+}
 ANSWERS = {name: (name,) for name in ("prior", "shape", "labeling", "scores")}
 CHANGE, LOOKS = 10, 60
 # Draws of the counts that share the same bins, derived from another reference period.
@@ -46,10 +177,9 @@ def one_look(world, setting, size, drift, trials):
         "bias": float(np.mean(prior) - new.prior),
         "sd": float(np.std(prior)),
         "covers": float(np.mean(np.abs(prior - new.prior) <= 1.959964 * scale * error)),
-        **{
-            name: float(np.mean(x <= 0.05))
-            for name, x in zip(("moved", "shape", "labeling"), p, strict=True)
-        },
+        **dict(
+            zip(("moved", "shape", "labeling"), np.mean(np.array(p) <= 0.05, axis=1), strict=True)
+        ),
     }
 
 
@@ -75,9 +205,9 @@ def false_alarms(world, setting, size, trials, looks):
     rng = seeded("alarms", world, setting, size)
     draws = (looked(world, setting, size, "none", looks, rng) for _ in range(trials // AGAIN))
     any_look = np.array([tests[2].any(axis=0) for many in draws for *_, tests in many])
-    names = ("prior", "shape", "labeling")
-    each = {f"{n}_alarms": float(x) for n, x in zip(names, any_look.mean(axis=0), strict=True)}
-    yield {"alarms": float(any_look.any(axis=1).mean()), **each}
+    names = ("prior_alarms", "shape_alarms", "labeling_alarms")
+    each = zip(names, any_look.mean(axis=0).tolist(), strict=True)
+    yield {"alarms": float(any_look.any(axis=1).mean()), **dict(each)}
 
 
 def delays(world, setting, size, drift, trials):
@@ -109,15 +239,12 @@ def delays(world, setting, size, drift, trials):
 
 def truth(world):
     """Return AUROC, precision at 0.5 and calibration error of a population."""
-    positive, negative = (zip(*parts, strict=True) for parts in (world.positive, world.negative))
-    laws = {"positive": tuple(positive), "negative": tuple(negative)}
-    mixture = LogitMixture(**laws, prior=world.prior)
-    every = population(mixture)
+    every = population(world.mixture)
     return {
         "prior": world.prior,
         "auroc": auroc(every),
         "precision": precision(every),
-        "debiased_ece": mixture.tce(),
+        "debiased_ece": world.mixture.tce(),
     }
 
 
@@ -130,55 +257,34 @@ def bands(world, drift, trials, looks):
         periods = (
             (str(k), draw_reference(new, "two-sample", 200, 2_000, rng)) for k in range(looks)
         )
-        found = monitor(periods, start).columns()
-        held.append(
-            [
-                np.all((found[f"{n}_low"][1:] <= x) & (x <= found[f"{n}_high"][1:]))
-                for n, x in right.items()
-            ]
-        )
+        found = {name: values[1:] for name, values in monitor(periods, start).columns().items()}
+        held.append([
+            np.all((found[f"{n}_low"] <= x) & (x <= found[f"{n}_high"])) for n, x in right.items()
+        ])  # fmt: skip
     yield dict(zip(right, np.mean(held, axis=0).tolist(), strict=True))
 
 
 def shift(run: Run) -> None:
-    drifts = ["none", "prior", "shape", "labeling"]
-    trials = [run.trials(1_000, 20)]
-    every = cells(
-        world=list(WORLDS), setting=SETTINGS, size=list(SIZES), drift=drifts, trials=trials
-    )
+    drifts, trials = ("none", "prior", "shape", "labeling"), run.trials(1_000, 20)
+    every = cells(world=WORLDS, setting=SETTINGS, size=SIZES, drift=drifts, trials=trials)
     run.resume("shift", one_look, every)
 
 
 def drift(run: Run) -> None:
-    every = cells(
-        world=[*WORLDS, *HELD_OUT],
-        setting=["two-sample"],
-        size=list(SIZES),
-        drift=DRIFTS,
-        trials=[run.trials(500, 10)],
-    )
-    run.resume("delays", delays, every)
+    axes = {"world": [*WORLDS, *HELD_OUT], "setting": "two-sample", "size": SIZES, "drift": NAMES}
+    run.resume("delays", delays, cells(**axes, trials=run.trials(500, 10)))
 
 
 def wolf(run: Run) -> None:
-    every = cells(
-        world=list(WORLDS),
-        setting=SETTINGS,
-        size=list(SIZES),
-        trials=[run.trials(200, 10)],
-        looks=[run.pick(100, 10)],
-    )
+    axes = {"world": WORLDS, "setting": SETTINGS, "size": SIZES}
+    every = cells(**axes, trials=run.trials(200, 10), looks=run.pick(100, 10))
     run.resume("alarms", false_alarms, every)
 
 
 def over_time(run: Run) -> None:
-    every = cells(
-        world=run.pick(["apart", "rare", "two kinds"], ["apart"]),
-        drift=["none", "prior"],
-        trials=[run.trials(200, 2)],
-        looks=[run.pick(10, 3)],
-    )
+    worlds, looks = run.pick(("apart", "rare", "two kinds"), ("apart",)), run.pick(10, 3)
+    every = cells(world=worlds, drift=("none", "prior"), trials=run.trials(200, 2), looks=looks)
     run.resume("bands", bands, every)
 
 
-STUDY = Study("monitoring", (shift, drift, wolf, over_time), page="experiments.monitoring.page")
+STUDY = Study("monitoring", (shift, drift, wolf, over_time))

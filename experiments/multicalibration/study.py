@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments import nceas
-from experiments.study import Run, Study, cells, data_file, seeded
+from experiments.study import Run, Study, arrays, cells, seeded
 from experiments.tables import Row
 from noneg import PUScores
 from noneg.recalibration import Auto, Multi, find_groups
@@ -24,34 +24,31 @@ Table = tuple[pd.DataFrame, np.ndarray, pd.Series, list[str]]
 
 def credit() -> Table | None:
     """Default of credit card clients, by sex, education and age."""
-    path = data_file("uci_credit_default.npz")
-    if path is None:
+    data = arrays("uci_credit_default.npz")
+    if data is None:
         return None
-    with np.load(path) as data:
-        X, y = pd.DataFrame(data["X"], columns=data["feature_names"].tolist()), data["y"] == 1
-    X = X.rename(columns=str.upper)
+    X = pd.DataFrame(data["X"], columns=data["feature_names"].tolist()).rename(columns=str.upper)
     sex, age = X["SEX"].map({1: "men", 2: "women"}), pd.cut(X["AGE"], [0, 29, 44, 99])
     names = {1: "graduate", 2: "university", 3: "high school"}
     school = X["EDUCATION"].map(names).fillna("other")
     bands = age.cat.rename_categories(["under 30", "30-44", "45 or older"])
-    return X, y, sex + ", " + school + ", " + bands.astype(str), ["SEX", "EDUCATION", "AGE"]
+    groups = sex + ", " + school + ", " + bands.astype(str)
+    return X, data["y"] == 1, groups, ["SEX", "EDUCATION", "AGE"]
 
 
 def covertype() -> Table | None:
     """Lodgepole pine against the rest, by type of soil."""
-    path = data_file("covtype.npz")
-    if path is None:
+    data = arrays("covtype.npz")
+    if data is None:
         return None
-    with np.load(path) as data:
-        X = pd.DataFrame(data["quantitative"]).add_prefix("q").astype(float)
-        X["wilderness"], X["soil"] = data["wilderness"].astype(str), data["soil"].astype(str)
-        y = data["cover_type"] == 2
-    return X, y, "soil " + X["soil"], ["wilderness", "soil"]
+    X = pd.DataFrame(data["quantitative"]).add_prefix("q").astype(float)
+    X["wilderness"], X["soil"] = data["wilderness"].astype(str), data["soil"].astype(str)
+    return X, data["cover_type"] == 2, "soil " + X["soil"], ["wilderness", "soil"]
 
 
 def species() -> Table | None:
     """A New Zealand species at survey sites, by elevation."""
-    if data_file("nceas") is None:
+    if not nceas.regions("NZ"):
         return None
     X, found = next(nceas.surveys("NZ"))
     X = X.drop(columns=["group", "siteid", "x", "y"]).astype(float)
@@ -137,11 +134,10 @@ def search(table: str) -> list[Row]:
     (X, s, y, _), _ = parts(table, 0)
     marked = y & (seeded("labels", table, 0).random(y.size) < RATE)
     found = find_groups(X, s, marked, setting="one-sample", prior=float(y.mean()))
-    columns = found.columns()
-    return [{name: column[k] for name, column in columns.items()} for k in range(len(found.rule))]
+    return pd.DataFrame(found.columns()).to_dict("records")
 
 
-def gain(table: str, truth: str, seed: int) -> list[Row]:
+def gain(table: str, truth: str, seed: int) -> Row:
     """Return by how much `Multi` lowers the held-out loss, half of the positives labeled.
 
     The labels are those of the table, or drawn from the scores, which are then right.
@@ -151,7 +147,7 @@ def gain(table: str, truth: str, seed: int) -> list[Row]:
     y = y if truth == "table" else random.random(y.size) < s
     marked = y & (random.random(y.size) < RATE)
     multi = Multi().fit(X, s, marked, setting="one-sample", prior=float(y.mean()))
-    return [{"trees": multi.n_iter_, "gain": multi.gain_[0], "error": multi.gain_[1]}]
+    return {"trees": multi.n_iter_, "gain": multi.gain_[0], "error": multi.gain_[1]}
 
 
 def there() -> list[str]:
@@ -159,8 +155,7 @@ def there() -> list[str]:
 
 
 def groups(run: Run) -> None:
-    seeds = range(run.trials(1, 1))
-    run.resume("groups", measure, cells(seed=seeds, table=there()))
+    run.resume("groups", measure, cells(seed=range(run.trials(1, 1)), table=there()))
 
 
 def found(run: Run) -> None:
@@ -168,11 +163,16 @@ def found(run: Run) -> None:
 
 
 def gains(run: Run) -> None:
-    drawn = run.trials(20, 1)
-    real = cells(table=there(), truth=["table"], seed=[0])
-    run.resume("gains", gain, real + cells(table=there(), truth=["scores"], seed=range(drawn)))
+    drawn = cells(table=there(), truth="scores", seed=range(run.trials(20, 1)))
+    run.resume("gains", gain, cells(table=there(), truth="table", seed=0) + drawn)
 
 
-STUDY = Study(
-    "multicalibration", parts=(found, groups, gains), page="experiments.multicalibration.page"
-)
+NAMES = {
+    ("", "none"): "unchanged",
+    ("hidden", "auto"): "`Auto`, labels hidden",
+    ("hidden", "multi"): "`Multi`, labels hidden",
+    ("known", "auto"): "`Auto`, all labels",
+    ("known", "multi"): "`Multi`, all labels",
+    ("known", "mcgrad"): "MCGrad, all labels",
+}
+STUDY = Study("multicalibration", (found, groups, gains))

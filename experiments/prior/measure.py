@@ -1,13 +1,14 @@
 """Every estimator on one mixture, and the choice between a smooth classifier and the forest."""
 
 import time
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from experiments.prior.mixtures import GAUSSIAN, Cell, draw
+from experiments.prior.study import GAUSSIAN, Cell, draw
 from experiments.tables import Row
 from noneg.prior import (
     FROM_SCORES,
@@ -44,6 +45,7 @@ def scored(samples: FeatureSamples, model: object) -> tuple[ScoreLaws, np.ndarra
 
 def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Row]:
     """Yield a row for each method."""
+    warnings.simplefilter("error", RuntimeWarning)
     positive, unlabeled, hidden = draw(Cell(world, prior, n_positive, seed))
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     start = time.process_time()

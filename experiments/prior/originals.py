@@ -7,7 +7,6 @@ and their scores saved, and then all estimators run on the saved scores. Mixture
 the two papers have the sizes in the papers' own scripts, as far as the data allow.
 """
 
-import os
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,8 +17,9 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from experiments.prior.mixtures import Cell, draw, load, standardized
 from experiments.prior.original_code import Originals
+from experiments.prior.study import Cell, draw, load, standardized
+from experiments.study import arrays
 from experiments.tables import Row, read
 
 NETWORK_WORLDS = ("usps", "letter", "spambase", "covtype", "gauss-3", "gauss-2")
@@ -98,13 +98,13 @@ def digits(setting: str, seed: int):
     """TEDn's MNIST settings: (positives, unlabeled) to train on, and held out."""
     rng = np.random.default_rng(seed)
     parts = []
-    with np.load(Path(os.environ["NONEG_DATA"]) / "mnist.npz", allow_pickle=False) as z:
-        for part, n in zip(("train", "test"), DIGITS[setting], strict=True):
-            X, y = (z[f"X_{part}"] / 255.0 - 0.1307) / 0.3081, z[f"y_{part}"]
-            flags = (y == 1, y == 7) if setting == "mnist 1 / 7" else (y <= 4, y > 4)
-            a, b = (rng.permutation(np.flatnonzero(flag)) for flag in flags)
-            k = n // 2
-            parts.append((X[a[:n]], X[np.append(a[n : n + k], b[: n - k])]))
+    z = arrays("mnist.npz")
+    for part, n in zip(("train", "test"), DIGITS[setting], strict=True):
+        X, y = (z[f"X_{part}"] / 255.0 - 0.1307) / 0.3081, z[f"y_{part}"]
+        flags = (y == 1, y == 7) if setting == "mnist 1 / 7" else (y <= 4, y > 4)
+        a, b = (rng.permutation(np.flatnonzero(flag)) for flag in flags)
+        k = n // 2
+        parts.append((X[a[:n]], X[np.append(a[n : n + k], b[: n - k])]))
     return parts
 
 

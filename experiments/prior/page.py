@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
-from experiments.prior.mixtures import REDUCIBLE, Cell, identifiable
-from experiments.tables import Tables
+from experiments.prior.study import REDUCIBLE, Cell, identifiable
+from experiments.tables import Tables, standard_error
 from noneg.prior.base import separable
 
 # The default at the time of the study.
@@ -111,7 +111,7 @@ def reducible(data: pd.DataFrame) -> pd.DataFrame:
 def difference(ours: pd.Series, theirs: pd.Series) -> tuple[float, float]:
     """Return ours minus theirs, and its standard error."""
     gap = ours.to_numpy() - theirs.to_numpy()
-    return float(gap.mean()), float(gap.std(ddof=1) / np.sqrt(gap.size))
+    return float(gap.mean()), standard_error(gap)
 
 
 def paired(tables: Tables, least: float) -> list[tuple]:

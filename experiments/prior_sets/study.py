@@ -7,44 +7,56 @@ a prior. ``nceas`` runs every estimator on species whose prevalence is known fro
 """
 
 import warnings
-from functools import partial
 
 import numpy as np
+from scipy.special import expit, logit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures
 
 from experiments.prior_sets import worlds
-from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Row
+from experiments.prior_sets.worlds import IRREDUCIBLE  # noqa: F401 - of the template
+from experiments.study import SETTINGS, Run, Study, cells, seeded
+from experiments.tables import Row, Tables, column, distinct, percent, pick, records
+from noneg import PUScores
+from noneg.calibration import calibration_test, debiased_ece
+from noneg.metrics import estimate
+from noneg.prior import (
+    ESTIMATORS,
+    FROM_SCORES,
+    BestBin,
+    Dedpul,
+    Quick,
+    discriminate,
+    estimate_prior,
+)
+from noneg.prior.base import TrainedEstimator
+from noneg.verdict import verdict_key
 
 DRAWS = 200
-SETTINGS = ("two-sample", "one-sample")
 # Takes seconds per species, mostly for the interval, so it is run on the first few of each region.
 SLOW, FIRST = ("km1", "km2", "recpe-features"), 5
 
 
 def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
     """Return how often the stated set contains the prior, and how often its upper end bounds it."""
-    from noneg.prior import estimate_prior
-
     rng = seeded("sets", world, prior, size, setting)
-    stated, bounded, high = [], [], []
-    for _ in range(trials):
-        # The set of the default method, without the point estimate inside it.
-        found = estimate_prior(worlds.laws(world, prior, size, setting, rng), method="quick")
-        stated.append(found.low <= prior <= found.high)
-        bounded.append(prior <= found.high)
-        high.append(found.high)
+    # The set of the default method, without the point estimate inside it.
+    drawn = (worlds.laws(world, prior, size, setting, rng) for _ in range(trials))
+    sets = [estimate_prior(laws, method="quick") for laws in drawn]
+    low, high = np.array([(found.low, found.high) for found in sets]).T
     return {
-        "covered": np.mean(stated),
-        "bounded": np.mean(bounded),
-        "median_high": float(np.median(high)),
+        "covered": np.mean((low <= prior) & (prior <= high)),
+        "bounded": np.mean(prior <= high),
+        "median_high": np.median(high),
     }
 
 
 def sets(run: Run) -> dict[str, list[Row]]:
     every = cells(
         world=worlds.WORLDS,
-        prior=run.pick((0.02, 0.1, 0.3, 0.7), (0.3,)),
-        size=run.pick((100, 400), (100,)),
+        prior=run.pick((0.02, 0.1, 0.3, 0.7), 0.3),
+        size=run.pick((100, 400), 100),
         setting=SETTINGS,
     )
     return {"sets": run.rows(draw_sets, every, trials=run.trials(DRAWS, 5))}
@@ -53,8 +65,6 @@ def sets(run: Run) -> dict[str, list[Row]]:
 def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
     """Return how often an interval is claimed if the user states that no negatives look like
     positives."""
-    from noneg.prior import estimate_prior
-
     rng, claimed, inside = seeded("claims", world, prior, size), 0, 0
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
@@ -65,18 +75,13 @@ def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
 
 
 def claims(run: Run) -> dict[str, list[Row]]:
-    every = cells(
-        world=worlds.IRREDUCIBLE,
-        prior=run.pick((0.05, 0.3, 0.7), (0.3,)),
-        size=run.pick((400, 1600), (400,)),
-    )
+    priors, sizes = run.pick((0.05, 0.3, 0.7), 0.3), run.pick((400, 1600), 400)
+    every = cells(world=worlds.IRREDUCIBLE, prior=priors, size=sizes)
     return {"claims": run.rows(draw_claims, every, trials=run.trials(100, 3))}
 
 
 def draw_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
     """Return the mean distance of point estimates from the prior, by method."""
-    from noneg.prior import BestBin, Dedpul, Quick
-
     rng, found = seeded("points", world, prior, size), []
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
@@ -94,29 +99,21 @@ def draw_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
         "the smaller of quick and DEDPUL (the default)",
         "best bin",
     )
-    return [{"method": name, "error": x} for name, x in zip(names, error, strict=True)]
+    return records(method=names, error=error)
 
 
 def points(run: Run) -> dict[str, list[Row]]:
-    every = cells(
-        world=worlds.WORLDS,
-        prior=run.pick((0.005, 0.05, 0.3, 0.7), (0.3,)),
-        size=run.pick((50, 200, 800), (50,)),
-    )
+    priors, sizes = run.pick((0.005, 0.05, 0.3, 0.7), 0.3), run.pick((50, 200, 800), 50)
+    every = cells(world=worlds.WORLDS, prior=priors, size=sizes)
     return {"points": run.rows(draw_points, every, trials=run.trials(20, 2))}
 
 
 def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list[Row]:
     """Return the p-value and verdict with the estimated, the unknown and the exact prior."""
-    from noneg import PUScores
-    from noneg.calibration import calibration_test, debiased_ece
-    from noneg.metrics import estimate
-    from noneg.prior import estimate_prior
-    from noneg.verdict import verdict_key
-
+    warnings.simplefilter("ignore")
     s, y = worlds.scored(world, model)
-    z = np.log(np.clip(s, 1e-6, 1 - 1e-6)) - np.log1p(-np.clip(s, 1e-6, 1 - 1e-6))
-    s = s if wrong == "as it is" else 1.0 / (1.0 + np.exp(-worlds.WRONG[wrong](z)))
+    if wrong != "as it is":
+        s = expit(worlds.WRONG[wrong](logit(np.clip(s, 1e-6, 1 - 1e-6))))
     error = debiased_ece(PUScores.from_labels(y, s))
     for draw in range(trials):
         exact = worlds.hidden(s, y, setting, seeded("judge", world, model, setting, draw))
@@ -132,17 +129,15 @@ def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list
 
 
 def verdicts(run: Run) -> None:
-    kinds = cells(wrong=tuple(worlds.WRONG), setting=SETTINGS)
+    kinds = cells(wrong=worlds.WRONG, setting=SETTINGS)
     few = cells(wrong=("as it is", "too high"), setting=SETTINGS)
     models = [
-        *((cell, kinds) for cell in cells(world=worlds.SYNTHETIC, model=("truth",))),
+        *((cell, kinds) for cell in cells(world=worlds.SYNTHETIC, model="truth")),
         *((cell, kinds) for cell in cells(world=worlds.REAL, model=worlds.MODELS)),
         *((cell, few) for cell in cells(world=worlds.REAL, model=worlds.MORE)),
     ]
     every = [cell | other for cell, others in run.pick(models, models[:1]) for other in others]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run.resume("verdicts", partial(judge, trials=run.trials(4, 1)), every)
+    run.resume("verdicts", judge, every, trials=run.trials(4, 1))
 
 
 def many(way: str, prior: float, setting: str, *, fits: bool, trials: int) -> Row:
@@ -159,24 +154,16 @@ def many(way: str, prior: float, setting: str, *, fits: bool, trials: int) -> Ro
 
 
 def sources(run: Run) -> dict[str, list[Row]]:
-    priors = run.pick((0.1, 0.3, 0.6), (0.3,))
-    every = cells(
-        way=("two views", "earlier period"), prior=priors, setting=SETTINGS, fits=(True, False)
-    )
-    alone = cells(way=("two sources", "review", "stratified review"), prior=priors)
-    every += [cell | {"setting": "one-sample", "fits": True} for cell in alone]
+    priors, ways = run.pick((0.1, 0.3, 0.6), 0.3), ("two views", "earlier period")
+    alone = ("two sources", "review", "stratified review")
+    every = cells(way=ways, prior=priors, setting=SETTINGS, fits=(True, False))
+    every += cells(way=alone, prior=priors, setting="one-sample", fits=True)
     return {"sources": run.rows(many, every, trials=run.trials(500, 5))}
 
 
 def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
     """Return every estimator's result for a species, and its prevalence in the survey."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures
-
-    from noneg.prior import ESTIMATORS, FROM_SCORES, discriminate
-    from noneg.prior.base import TrainedEstimator
-
+    warnings.simplefilter("ignore")
     X, labeled, prevalence = worlds.survey(region, name)
     model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=100))
     laws = discriminate(X, labeled, setting="two-sample", classifier=model)
@@ -198,31 +185,69 @@ def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
         }
 
 
-def nceas(run: Run) -> None:
-    _nceas(run, slow=False)
+def nceas(run: Run, *, slow: bool = False) -> None:
+    regions, some = run.pick((), ("SA",)), slice(FIRST if slow else None)
+    every = [
+        {"region": region, "name": name}
+        for region in worlds.nceas.regions(*regions)
+        for name in worlds.species(region)[some]
+    ]
+    run.resume(
+        "nceas",
+        ask_species,
+        run.pick(every, every[:1]),
+        lambda row: (row["method"] in SLOW) == slow,
+        slow=slow,
+    )
 
 
 def nceas_slow(run: Run) -> None:
-    _nceas(run, slow=True)
+    nceas(run, slow=True)
 
 
-def _nceas(run: Run, *, slow: bool) -> None:
-    regions = run.pick(tuple(worlds.nceas.GROUPS), ("SA",))
-    some = slice(FIRST if slow else None)
-    every = [{"region": r, "name": name} for r in regions for name in worlds.species(r)[some]]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run.resume(
-            "nceas",
-            partial(ask_species, slow=slow),
-            run.pick(every, every[:1]),
-            lambda row: (row["method"] in SLOW) == slow,
-        )
+CALIBRATED, WRONG = 0.02, 0.05
+OFF = ("off", "somewhat", "no")
+TITLES = {"two-sample": "two samples", "one-sample": "one sample"}
 
 
-STUDY = Study(
-    "prior_sets",
-    parts=(sets, claims, points, verdicts, sources, nceas, nceas_slow),
-    page="experiments.prior_sets.page",
-    digits=5,
-)
+def ranked(tables: Tables) -> list[Row]:
+    """Return the mean errors of the point estimates, the best one first."""
+    rows = tables("points")
+    found = {m: column(pick(rows, method=m), "error") for m in distinct(rows, "method")}
+    best = np.min(list(found.values()), axis=0)
+    made = [
+        {"method": m, "mean": x.mean(), "best": (x == best).sum()}
+        | {"geometric": np.exp(np.log(x + 0.002).mean())}
+        for m, x in found.items()
+    ]
+    return sorted(made, key=lambda row: row["mean"])
+
+
+def rates(rows: list[Row]) -> list[str]:
+    """Return how often tests reject and verdicts say off, and how often the set holds."""
+    shares = []
+    for name in ("exact", "estimate"):
+        shares += [column(rows, f"p_{name}") < 0.05, [r[f"verdict_{name}"] in OFF for r in rows]]
+    return [percent(np.mean(share)) for share in (*shares, column(rows, "held"))]
+
+
+def judged(tables: Tables) -> dict[str, list[Row]]:
+    rows = tables("verdicts")
+    good = [r for r in rows if r["wrong"] == "as it is" and r["error"] <= CALIBRATED]
+    return {"calibrated": good, "miscalibrated": [r for r in rows if r["error"] >= WRONG]}
+
+
+def models(rows: list[Row]) -> int:
+    return len({(r["world"], r["model"], r["wrong"]) for r in rows})
+
+
+def error_and_share(rows: list[Row]) -> str:
+    if not rows:
+        return ""
+    truth, value, low, high = (column(rows, x) for x in ("prevalence", "value", "low", "high"))
+    inside = (low <= truth) & (truth <= high)
+    return f"{np.abs(value - truth).mean():.3f} ({percent(inside.mean(), 0)})"
+
+
+PARTS = (sets, claims, points, verdicts, sources, nceas, nceas_slow)
+STUDY = Study("prior_sets", PARTS, digits=5)

@@ -1,16 +1,24 @@
 """Scores with a known prior: classes far apart, overlapping or partly identical; and real
 models."""
 
-import os
 from functools import cache, partial
-from pathlib import Path
 
 import numpy as np
 from scipy.special import expit, logit
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from experiments import nceas
+from experiments.study import arrays
 from noneg import PUScores
-from noneg.prior import ScoreLaws
+from noneg.prior import ScoreLaws, from_earlier, from_review, from_two_sources, from_two_views
 
 # Shift of the positives (in standard deviations), and what is special about the negatives.
 FAR = {
@@ -68,17 +76,13 @@ SYNTHETIC = ("calibrated, sharp", "calibrated, vague", "logistic-normal")
 
 def data(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return features and classes of a real data set, at most 24,000 rows."""
-    folder = Path(os.environ["NONEG_DATA"])
-    file = {"credit": "uci_credit_default"}.get(name, name)
-    with np.load(folder / f"{file}.npz") as found:
-        names = set(found.files)
-        if name == "covtype":
-            X, y = found["quantitative"], found["cover_type"]
-        elif "X" in names:
-            X, y = found["X"], found["y"]
-        else:
-            X = np.concatenate([found["X_train"], found["X_test"]])
-            y = np.concatenate([found["y_train"], found["y_test"]])
+    found = arrays(f"{'uci_credit_default' if name == 'credit' else name}.npz")
+    if name == "covtype":
+        X, y = found["quantitative"], found["cover_type"]
+    elif "X" in found:
+        X, y = found["X"], found["y"]
+    else:
+        X, y = (np.concatenate([found[f"{x}_train"], found[f"{x}_test"]]) for x in "Xy")
     keep = np.random.default_rng(0).permutation(len(y))[:24_000]
     X, y = X[keep].astype(float), y[keep]
     if name == "covtype":
@@ -90,15 +94,6 @@ def data(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _model(name: str):
-    from sklearn.decomposition import PCA
-    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.naive_bayes import GaussianNB
-    from sklearn.neighbors import KNeighborsClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
     quadratic = (StandardScaler(), PCA(10, random_state=0), PolynomialFeatures(2))
     models = {
         "logistic": (StandardScaler(), LogisticRegression(max_iter=300)),
@@ -121,8 +116,6 @@ def scored(world: str, model: str) -> tuple[np.ndarray, np.ndarray]:
     A third of the rows is used to train the model, and a third to calibrate it by isotonic
     regression.
     """
-    from sklearn.isotonic import IsotonicRegression
-
     if world in SYNTHETIC:
         rng = np.random.default_rng(1)
         if world == "logistic-normal":
@@ -143,8 +136,6 @@ def scored(world: str, model: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _platt(x: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray:
-    from sklearn.linear_model import LogisticRegression
-
     z, at = (logit(np.clip(v, 1e-6, 1.0 - 1e-6))[:, None] for v in (x, new))
     return LogisticRegression().fit(z, y).predict_proba(at)[:, 1]
 
@@ -199,8 +190,6 @@ def survey(region: str, name: str) -> tuple[np.ndarray, np.ndarray, float]:
 
 def views(rng, prior: float, setting: str, *, fits: bool):
     """Return two views one standard deviation apart, independent within classes or correlated."""
-    from noneg.prior import from_two_views
-
     y = rng.random(5000) < prior
     labeled = y & (rng.random(y.size) < 0.4)
     if setting == "two-sample":
@@ -213,8 +202,6 @@ def views(rng, prior: float, setting: str, *, fits: bool):
 
 def sources(rng, prior: float, setting: str, *, fits: bool):  # noqa: ARG001
     """Return two sources that find positives with high scores more often."""
-    from noneg.prior import from_two_sources
-
     y = rng.random(4000) < prior
     score = expit(rng.normal(size=y.size) + 2 * y)
     first, second = (y & (rng.random(y.size) < 0.2 + 0.5 * score) for _ in range(2))
@@ -223,8 +210,6 @@ def sources(rng, prior: float, setting: str, *, fits: bool):  # noqa: ARG001
 
 def review(rng, prior: float, setting: str, *, fits: bool, strata: bool = False):  # noqa: ARG001
     """200 of 4,000 rows are reviewed; with strata, half of them are rows with high scores."""
-    from noneg.prior import from_review
-
     y = rng.random(4000) < prior
     group = rng.random(y.size) < np.where(y, 0.8, 0.15)
     outcome = np.full(y.size, np.nan)
@@ -237,7 +222,6 @@ def review(rng, prior: float, setting: str, *, fits: bool, strata: bool = False)
 def period(rng, prior: float, setting: str, *, fits: bool):
     """Return an earlier period with prior .2; half of the new rows move by .25 if not only the
     prior changed."""
-    from noneg.prior import from_earlier
 
     def score(y):
         return expit(2 * y + rng.normal(size=y.size) - 1)

@@ -15,11 +15,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture
 
-from experiments.pu_ece_neural.storage import Model
+from experiments.pu_ece_neural.measures import Model
 from experiments.study import Run
-from experiments.synthetic import bias
+from experiments.synthetic import pu_ece as bias
 from experiments.synthetic.worlds import PAPER, known
-from experiments.tables import Row, column, distinct, pick
+from experiments.tables import Row, column, distinct, pick, records
 from noneg.randomness import stream
 from noneg.simulation import LogitMixture, MixtureLaw
 from noneg.simulation.worlds import LogitLaw, World
@@ -56,11 +56,11 @@ def mixture_world(model: Model, components: int = MAX_COMPONENTS) -> LogitMixtur
 
 def component_rows(name: str, world: LogitMixture) -> list[Row]:
     """Return the components of both classes, one row each."""
-    return [
-        {"world": name, "prior": world.prior, "class": label, "weight": w, "mean": m, "sd": s}
-        for label, law in (("positive", world.positive), ("negative", world.negative))
-        for w, m, s in zip(law.weights, law.means, law.sds, strict=True)
-    ]
+    rows = []
+    for label, law in (("positive", world.positive), ("negative", world.negative)):
+        named = {"world": name, "prior": world.prior, "class": label}
+        rows += records(**named, weight=law.weights, mean=law.means, sd=law.sds)
+    return rows
 
 
 def measure_mixture(run: Run, name: str, world: LogitMixture, sizes: list[int], trials: int):

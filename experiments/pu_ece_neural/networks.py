@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from experiments.pu_ece_neural.ensemble import Clock, Ensemble, Fit, Single
+from experiments.pu_ece_neural.measures import Model
 from experiments.pu_ece_neural.objectives import (
     BATCH,
     EPOCHS,
@@ -23,7 +25,6 @@ from experiments.pu_ece_neural.objectives import (
     shuffled,
     split_size,
 )
-from experiments.pu_ece_neural.storage import Model
 from noneg.lab.datasets import load
 from noneg.learning.networks import MLP, ResNet, margin, resnet18
 from noneg.randomness import stream
@@ -96,15 +97,22 @@ def first(rows: list[np.ndarray], n: int) -> np.ndarray:
 class Block:
     """Trials that are trained together, and what they share."""
 
+    kind, data_set = "mnist", "mnist"  # in file names, and in tables
+
     def __init__(self, data: Images, plan: Plan, trials: range) -> None:
         self.data, self.plan, self.trials = data, plan, trials
-        self.rows = [draw_rows(data.positive[: data.n_train], t, "mnist") for t in trials]
+        positive = data.positive[: data.n_train]
+        self.rows = [draw_rows(positive, t, self.data_set) for t in trials]
         self.held = data.tensor(np.stack([r.held for r in self.rows]))
 
     def networks(self, copies: int) -> Ensemble:
         """Return networks that start from the weights of their trial, for any classifier."""
         fresh = [seeded("mnist", t, lambda: MLP(784, (100, 100), outputs=1)) for t in self.trials]
         return Ensemble(fresh * copies, lr=RATES["mnist"], device=self.data.device)
+
+    def order(self, label: str, epoch: int) -> torch.Generator:
+        """Return the source of the random order of the rows in an epoch."""
+        return generator(f"mnist {label}", self.trials[0], epoch, self.data.device)
 
     def steps(self, rows: Tensor, copies: int) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield inputs and row numbers of rows (units, steps, rows), repeated for copies."""
@@ -130,20 +138,19 @@ class Block:
         `risk` returns the held-out risk of an ensemble.
         """
         heads = [torch.func.vmap(loss_of(name, self.data)) for name in names]
-        start, copies = self.trials[0], len(heads)
+        copies = len(heads)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
-            chance = generator(f"mnist {label}", start, epoch, self.data.device)
-            return self.steps(order(chance), copies)
+            return self.steps(order(self.order(label, epoch)), copies)
 
         def losses(f: Tensor, rows: Tensor) -> Tensor:
             parts = zip(heads, f.chunk(copies), rows.chunk(copies), strict=True)
             return torch.cat([head(*own) for head, *own in parts])
 
         ensemble = self.networks(copies * len(sizes))
-        fit = Fit(ensemble, self.plan.epochs, steps, batches, losses, risk(ensemble))
-        fit.run(clock, f"mnist-{label}-{start:03d}".replace(" ", "-"))
-        return self.models(fit, list(product(names, sizes)))
+        self.fit = Fit(ensemble, self.plan.epochs, steps, batches, losses, risk(ensemble))
+        self.fit.run(clock, f"{self.kind}-{label}-{self.trials[0]:03d}".replace(" ", "-"))
+        return self.models(self.fit, list(product(names, sizes)))
 
     def models(self, fit: Fit, named: list[tuple[str, int]]) -> list[Model]:
         """Return the stored results for the networks (name and size, trial)."""
@@ -156,20 +163,20 @@ class Block:
         out = []
         for k, ((name, n), t) in enumerate(product(named, range(len(self.trials)))):
             logits = self.rows[t].grouped(self.data, on_test[k], on_held[k], n)
-            about = ("mnist", name, n, self.trials[t], int(fit.best.epoch[k]) + 1, self.data.prior)
-            out.append(Model(*about, risks[k], losses[k], logits))
+            about = (self.data_set, name, n, self.trials[t], int(fit.best.epoch[k]) + 1)
+            out.append(Model(*about, self.data.prior, risks[k], losses[k], logits))
         return out
 
     def labeled(self, clock: Clock) -> list[Model]:
         """Train on n labeled images, a tenth of them held out, with both losses."""
-        return [model for n in self.plan.sizes for model in self.at_size(n, clock)]
+        return [model for n in self.plan.sizes for model in self.at_size(n, PN, clock)]
 
-    def at_size(self, n: int, clock: Clock) -> list[Model]:
+    def at_size(self, n: int, names, clock: Clock) -> list[Model]:
         n_train, n_held = split_size(n)
         rows = self.data.tensor(first([r.train for r in self.rows], n_train))
         size = min(BATCH, n_train)
         steps, held = n_train // size, self.held[:, :n_held]
-        truth = self.data.tensor(self.data.positive)[held].repeat(len(PN), 1)
+        truth = self.data.tensor(self.data.positive)[held].repeat(len(names), 1)
 
         def order(chance: torch.Generator) -> Tensor:
             return shuffled(rows, steps * size, chance).reshape(len(self.trials), steps, size)
@@ -177,15 +184,15 @@ class Block:
         def risk(ensemble: Ensemble) -> Callable:
             return lambda w: ((self.evaluate(ensemble, w, held) >= 0) != truth).float().mean(-1)
 
-        return self.train(f"labeled {n}", PN, [n], steps, order, risk, clock)
+        return self.train(f"labeled {n}", names, [n], steps, order, risk, clock)
 
-    def unlabeled(self, clock: Clock, *, mixed: bool = False) -> list[Model]:
-        """Train all PU classifiers at all sizes.
+    def unlabeled(self, clock: Clock, names=PU) -> list[Model]:
+        """Train PU classifiers at all sizes.
 
         An epoch has as many batches as the unlabeled rows fill. Mixed batches of 256 come from both
         samples together; the others have 256 rows from each.
         """
-        data, sizes = self.data, self.plan.sizes
+        data, sizes, mixed = self.data, self.plan.sizes, set(names) <= set(MIXED)
         unlabeled = np.stack([r.train for r in self.rows])
         known = [first([r.train_pos for r in self.rows], split_size(n)[0]) for n in sizes]
         steps = unlabeled.shape[1] // BATCH
@@ -203,11 +210,11 @@ class Block:
                 return torch.cat(parts)
             return torch.cat([torch.cat([own, parts[0]], dim=2) for own in parts[1:]])
 
-        names, label = (MIXED, "mixed") if mixed else (PU, "pu")
+        label = "mixed" if mixed else "pu"
         return self.train(label, names, sizes, steps, order, self.pu_risk, clock)
 
     def mixed(self, clock: Clock) -> list[Model]:
-        return self.unlabeled(clock, mixed=True)
+        return self.unlabeled(clock, MIXED)
 
     def pu_risk(self, ensemble: Ensemble) -> Callable[[dict[str, Tensor]], Tensor]:
         """Return the uPU 0-1 risk of networks (classifier, size, trial) on held-out rows."""
@@ -221,70 +228,52 @@ class Block:
         return risk
 
 
-class Residual:
-    """One ResNet-18: its network, the rows of its trial, and its training."""
+class Residual(Block):
+    """One ResNet-18, in the form of a block: one trial, one classifier, one size."""
+
+    kind, data_set = "cifar", "cifar10"
 
     def __init__(self, data: Images, plan: Plan, name: str, trial: int) -> None:
-        self.data, self.name, self.trial, self.n = data, name, trial, plan.sizes[0]
-        self.rows = draw_rows(data.positive[: data.n_train], trial, "cifar10")
-        small = lambda: ResNet((8, 16), (1, 1), outputs=1)  # noqa: E731
-        net = seeded("cifar10", trial, small if plan.small else lambda: resnet18(outputs=1))
-        self.net = net.to(data.device, memory_format=torch.channels_last)
+        super().__init__(data, plan, range(trial, trial + 1))
+        self.name = name
         pixels = data.pixels[: data.n_train].float()
         self.mean, self.sd = (f((0, 2, 3), keepdim=True) for f in (pixels.mean, pixels.std))
-        self.prepare(*split_size(self.n))
-        one = Single(self.net, self.logits, lr=RATES["cifar"], device=data.device)
-        work = (self.batches, loss_of(name, data), self.held_out_risk)
-        self.fit = Fit(one, plan.epochs, self.steps, *work)
 
-    def prepare(self, n_train: int, n_held: int) -> None:
-        """Choose rows and held-out risk of the classifier."""
-        data, rows, own = self.data, self.rows, self.rows.train
-        self.held = data.tensor(rows.held)
-        labeled = data.tensor(rows.labeled(self.n)).float()
-        self.risk = lambda said: pu_error(said.float(), labeled, data.prior)
-        if self.name in PN:
-            own, self.held = rows.train[:n_train], self.held[:n_held]
-            truth = data.tensor(data.positive)[self.held]
-            self.risk = lambda said: (said != truth).float().mean()
-            parts = [own]
-        elif self.name in PU:
-            parts = [rows.train_pos[:n_train], own]
-        else:
-            parts = [np.concatenate([data.tagged(rows.train_pos[:n_train]), own])]
-        self.parts = [data.tensor(part[None]) for part in parts]
-        self.steps = max(1, len(own) // BATCH)
+    def networks(self, _: int) -> Ensemble:
+        small = partial(ResNet, (8, 16), (1, 1), outputs=1)
+        net = seeded(
+            "cifar10", self.trials[0], small if self.plan.small else partial(resnet18, outputs=1)
+        )
+        self.net = net.to(self.data.device, memory_format=torch.channels_last)
+        return Single(self.net, self.logits, lr=RATES["cifar"], device=self.data.device)
+
+    def order(self, _: str, epoch: int) -> torch.Generator:
+        return generator("cifar10", self.trials[0], epoch, self.data.device)
+
+    def train(self, _: str, *work) -> list[Model]:
+        return super().train(self.name, *work)
+
+    def steps(self, rows: Tensor, _: int) -> Iterator[tuple[Tensor, Tensor]]:
+        self.net.train()
+        return ((chosen, chosen) for chosen in rows.unbind(1))
 
     def logits(self, rows: Tensor) -> Tensor:
-        x = (self.data.pixels[rows % len(self.data.positive)].float() - self.mean) / self.sd
+        """Return the logits of rows (1, rows); tags are ignored."""
+        x = (self.data.pixels[rows[0] % len(self.data.positive)].float() - self.mean) / self.sd
         cuda = self.data.device.type == "cuda"
         with torch.autocast("cuda", torch.bfloat16) if cuda else nullcontext():
-            return margin(self.net(x.contiguous(memory_format=torch.channels_last))).float()
+            return margin(self.net(x.contiguous(memory_format=torch.channels_last))).float()[None]
 
     @torch.no_grad()
-    def evaluate(self, rows: Tensor) -> Tensor:
+    def evaluate(self, _: Ensemble, weights: dict[str, Tensor], rows: Tensor) -> Tensor:
+        self.net.load_state_dict({name: weight[0] for name, weight in weights.items()})
         self.net.eval()
-        return torch.cat([self.logits(part) for part in rows.split(CHUNK)])
-
-    def batches(self, number: int) -> Iterator[tuple[Tensor, Tensor]]:
-        steps, chance = self.steps, generator("cifar10", self.trial, number, self.data.device)
-        order = [shuffled(r, steps * BATCH, chance).reshape(steps, BATCH) for r in self.parts]
-        self.net.train()
-        return ((chosen, chosen) for chosen in torch.cat(order, dim=1))
-
-    def held_out_risk(self, _: dict[str, Tensor]) -> Tensor:
-        return self.risk(self.evaluate(self.held) >= 0)[None]
+        return torch.cat([self.logits(part) for part in rows.split(CHUNK, dim=1)], dim=1)
 
     def model(self, clock: Clock) -> list[Model]:
-        self.fit.run(clock, f"cifar-{self.name}-{self.trial:03d}")
-        best = self.fit.best
-        self.net.load_state_dict({name: weight[0] for name, weight in best.weights.items()})
-        rows = (self.data.test, self.data.tensor(self.rows.held))
-        on_test, on_held = (self.evaluate(part).cpu().numpy() for part in rows)
-        risks, losses = torch.stack(self.fit.history)[..., 0].T.numpy()
-        about = ("cifar10", self.name, self.n, self.trial, int(best.epoch) + 1, self.data.prior)
-        logits = self.rows.grouped(self.data, on_test, on_held, self.n)
-        return [Model(*about, risks, losses, logits)]
+        if self.name in PN:
+            return self.at_size(self.plan.sizes[0], [self.name], clock)
+        return self.unlabeled(clock, [self.name])
 
 
 def mnist_parts(data: Images, plan: Plan, trials: range, block: int) -> Iterator[Part]:

@@ -9,7 +9,7 @@ from matplotlib import pyplot as plt
 from experiments.drawing import BLUE, ORANGE, SKY, VERMILION, panels, shared_legend
 from experiments.pu_ece_neural.measures import CALIBRATORS, NAMES
 from experiments.study import HERE
-from experiments.synthetic import bias_page
+from experiments.synthetic import pu_ece_page as bias_page
 from experiments.tables import Row, Tables, column, distinct, pick
 
 LOOKS = {
@@ -26,6 +26,7 @@ TITLES = {"": "as trained", "_platt": "Platt", "_isotonic": "isotonic", "_auto":
 SUFFIXES = ("", *(f"_{c}" for c in CALIBRATORS))
 USABLE = 0.02  # probabilities that are off by two points on average
 TOLERANCE = 0.08  # tolerance for a slope, compared with the synthetic one
+LABEL = "ECE on test images (log scale)"
 CLASSES = (("negative", BLUE), ("positive", VERMILION))
 
 
@@ -35,24 +36,24 @@ def errors_panel(ax: plt.Axes, tables: Tables, name: str) -> None:
         n, mean, error = (column(own, c) for c in ("n", name, f"{name}_se"))
         ax.fill_between(n, mean - error, mean + error, color=look["color"], alpha=0.2, lw=0)
         ax.plot(n, mean, **look, ms=6, lw=2, label=classifier)
-    ax.set(xscale="log", yscale="log", xlabel="labeled images (for PU: positives)")
+    ax.set(xscale="log", yscale="log")
 
 
 def draw_figure1(tables: Tables) -> plt.Figure:
-    figure, ax = panels(size=(8, 5.6), shade="0.88")
+    title = "MNIST, digits 5 to 9 positive; bands: standard error"
+    labels = {"titles": [title], "x": "labeled images (for PU: positives)", "y": LABEL}
+    figure, ax = panels(size=(8, 5.6), shade="0.88", **labels)
     errors_panel(ax, tables, "ece")
-    ax.set_ylabel("ECE on test images (log scale)")
-    ax.set_title("MNIST, digits 5 to 9 positive; bands: standard error")
     shared_legend(figure, ax, 4)
     return figure
 
 
 def draw_recalibration(tables: Tables) -> plt.Figure:
-    figure, axes = panels(1, 4, size=(15, 5.4), shade="0.88", sharex=True, sharey=True)
+    shared = {"shade": "0.88", "sharex": True, "sharey": True, "y": LABEL}
+    titles = [TITLES[suffix] for suffix in SUFFIXES]
+    figure, axes = panels(1, 4, size=(15, 5.4), titles=titles, x="labeled images", **shared)
     for ax, suffix in zip(axes, SUFFIXES, strict=True):
         errors_panel(ax, tables, f"ece{suffix}")
-        ax.set(title=TITLES[suffix], xlabel="labeled images")
-    axes[0].set_ylabel("ECE on test images (log scale)")
     shared_legend(figure, axes[0], 8)
     return figure
 

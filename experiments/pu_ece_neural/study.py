@@ -11,11 +11,11 @@ from pathlib import Path
 
 from experiments.drawing import style
 from experiments.pu_ece_neural import measures
+from experiments.pu_ece_neural.measures import Model, load, save
 from experiments.pu_ece_neural.mixtures import measure_mixture, mixture_world, predicted_rows
-from experiments.pu_ece_neural.storage import Model, load, save
 from experiments.study import BUILD, Run, Study, command, versions
-from experiments.synthetic.bias import SIZES
-from experiments.tables import Row, parsed, read, write
+from experiments.synthetic.pu_ece import SIZES
+from experiments.tables import Row, read, write
 
 TRIALS, QUICK_TRIALS = {"mnist": 100, "cifar": 3}, {"mnist": 2, "cifar": 1}
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
@@ -82,12 +82,12 @@ def measure_files(run: Run, paths: list[Path], kept: Path) -> tuple[list[Model],
         table = kept / f"{path.stem}.csv"
         if not table.exists():
             write(table, run.map(measures.measure, [{"model": m} for m in found]), run.digits)
-        rows += read(table, raw=True)
+        rows += read(table)
     training = [{"classifiers": count} | json.loads(how) for how, count in made.items()]
     analysis = {"command": command()} | {k.lower(): v for k, v in versions().items()}
     text = json.dumps({"training": training, "analysis": analysis}, indent=1)
     (run.out / "made.json").write_text(text + "\n")
-    return models, sorted(rows, key=lambda r: (r["data"], r["name"], int(r["n"]), int(r["trial"])))
+    return models, sorted(rows, key=lambda r: (r["data"], r["name"], r["n"], r["trial"]))
 
 
 def measure(run: Run) -> dict[str, list[Row]]:
@@ -106,15 +106,13 @@ def measure(run: Run) -> dict[str, list[Row]]:
             for table in TABLES:
                 write(folder / f"{table}.csv", found[table])
         for table in TABLES:
-            tables[table] += read(folder / f"{table}.csv", raw=True)
-    numbers = [{name: parsed(text) for name, text in row.items()} for row in rows]
-    components = [{k: parsed(v) for k, v in row.items()} for row in tables["mixtures"]]
+            tables[table] += read(folder / f"{table}.csv")
     return tables | {
         "models": rows,
-        "summary": measures.summary_rows(numbers),
-        "ordering": measures.ordering_rows(numbers),
+        "summary": measures.summary_rows(rows),
+        "ordering": measures.ordering_rows(rows),
         "histograms": measures.histogram_rows(first),
-        "predicted": predicted_rows(components, SIZES),
+        "predicted": predicted_rows(tables["mixtures"], SIZES),
     }
 
 

@@ -13,7 +13,7 @@ from experiments.drawing import (
     line,
     panels,
 )
-from experiments.pu_performance.cover import N_POSITIVE, N_UNLABELED  # noqa: F401 - of the template
+from experiments.pu_performance.study import N_POSITIVE, N_UNLABELED  # noqa: F401 - of the template
 from experiments.tables import Row, Tables, column, distinct, pick
 
 TRUTH = {"color": "black", "lw": 1.6}
@@ -139,20 +139,19 @@ GUESSES = ((0.8, -0.22, ORANGE, "s"), (1, 0.0, BLUE, "o"), (1.2, 0.22, GREEN, "^
 def draw_tables(tables: Tables) -> plt.Figure:
     rows = pick(tables("tables"), band="pointwise")
     negatives, known = (sorted(distinct(rows, f"known_{c}")) for c in ("negatives", "positives"))
-    figure, axes = panels(2, len(negatives), size=(16, 8), sharex=True, sharey=True)
+    labels = {"x": "% of positives known", "sharex": True, "sharey": True}
+    labels["titles"] = [f"{100 * share:.0f}% of negatives known" for share in negatives]
+    labels["y"] = ("Table 1: from known positives\nAUROC, %",
+                   "Table 2: from the tighter class\nAUROC, %")  # fmt: skip
+    figure, axes = panels(2, len(negatives), size=(16, 8), **labels)
     for panel_row, basis in zip(axes, ("positives", "tighter"), strict=True):
         for ax, share in zip(panel_row, negatives, strict=True):
             part = pick(rows, basis=basis, known_negatives=share)
             for guess, *look in GUESSES:
                 range_panel(ax, pick(part, guess=guess), *look)
             ax.axhline(100 * rows[0]["true_auc"], color="black", ls="--", lw=1.2)
-    for ax, share in zip(axes[0], negatives, strict=True):
-        ax.set_title(f"{100 * share:.0f}% of negatives known")
     for ax in axes[1]:
-        ax.set(xlabel="% of positives known", xticks=range(len(known)))
-        ax.set_xticklabels([f"{100 * k:.0f}" for k in known])
-    axes[0, 0].set_ylabel("Table 1: from known positives\nAUROC, %")
-    axes[1, 0].set_ylabel("Table 2: from the tighter class\nAUROC, %")
+        ax.set_xticks(range(len(known)), [f"{100 * k:.0f}" for k in known])
     looks = [
         (rf"$\hat\beta = {g}\,\beta$", {"color": c, "marker": m, "lw": 3}) for g, _, c, m in GUESSES
     ]
@@ -214,20 +213,20 @@ def draw_proxies(tables: Tables) -> plt.Figure:
 
 
 def draw_shift(tables: Tables) -> plt.Figure:
-    figure, axes = panels(1, 2, size=(12, 5), sharey=True)
+    cases = ("case 1", "case 2")
+    labels = {"titles": [f"USPS, {case}" for case in cases], "x": "positives labeled, %"}
+    figure, axes = panels(1, 2, size=(12, 5), sharey=True, y="test accuracy, %", **labels)
     looks = {
         "two-sample": (BLUE, "o", "two samples"),
         "one-sample": (VERMILION, "s", "one sample, risk for two"),
         "one-sample, corrected": (GREEN, "^", "one sample, corrected"),
     }
-    for ax, case in zip(axes, ("case 1", "case 2"), strict=True):
+    for ax, case in zip(axes, cases, strict=True):
         for name, (color, marker, label) in looks.items():
             part = pick(tables("shift"), case=case, training=name)
             x, y, error = (column(part, c) for c in ("labeled", "accuracy", "standard_error"))
             look = {"color": color, "marker": marker, "lw": 2, "capsize": 3, "label": label}
             ax.errorbar(100 * x, 100 * y, 200 * error, **look)
-        ax.set(xlabel="positives labeled, %", title=f"USPS, {case}")
-    axes[0].set_ylabel("test accuracy, %")
     axes[0].legend(loc="lower left")
     return figure
 

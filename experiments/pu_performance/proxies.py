@@ -5,7 +5,6 @@ and Fair Evaluation of Positive-Unlabeled Learning Algorithms", with scikit-lear
 """
 
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,8 +17,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from experiments.study import Run, cells, data_file, seeded
-from experiments.tables import Row
+from experiments.study import SETTINGS, Run, arrays, cells, data_file, seeded
+from experiments.tables import Row, records, standard_error
 from noneg import PUScores
 from noneg.performance.ordering import proxy_accuracy, proxy_auc
 
@@ -30,28 +29,25 @@ SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
 PROXIES = ("PA", "PAUC", "PA as published")
 
 
-def load(path: Path, case: str):
+def load(case: str):
     """Return rows for training, validation and testing, each with labels."""
-    with np.load(path, allow_pickle=False) as z:
-        x, y = z["X_train"].astype(np.float64), np.isin(z["y_train"], CASES[case]).astype(int)
-        test = z["X_test"].astype(np.float64), np.isin(z["y_test"], CASES[case]).astype(int)
-    order = seeded("usps", case).permutation(y.size)
-    train, rest = order[:N_TRAIN], order[N_TRAIN:]
-    return (x[train], y[train]), (x[rest], y[rest]), test
+    z = arrays("usps.npz")
+    x, test = (z[f"X_{part}"].astype(np.float64) for part in ("train", "test"))
+    y, hidden = (np.isin(z[f"y_{part}"], CASES[case]).astype(int) for part in ("train", "test"))
+    train, rest = np.split(seeded("usps", case).permutation(y.size), [N_TRAIN])
+    return (x[train], y[train]), (x[rest], y[rest]), (test, hidden)
 
 
 def classifiers() -> dict[str, object]:
-    found = {
-        f"logistic, C = {c:g}": LogisticRegression(C=c, max_iter=500) for c in (1e-5, 1e-3, 0.1)
+    rates, depths, counts = (1e-5, 1e-3, 0.1), (2, 6), (1, 5, 25, 100)
+    return {
+        **{f"logistic, C = {c:g}": LogisticRegression(C=c, max_iter=500) for c in rates},
+        **{f"{k} neighbors": KNeighborsClassifier(k) for k in counts},
+        **{f"tree, depth {d}": DecisionTreeClassifier(max_depth=d, random_state=0) for d in depths},
+        "naive Bayes": GaussianNB(),
+        "forest": RandomForestClassifier(100, random_state=0),
+        "boosting": HistGradientBoostingClassifier(max_iter=40, random_state=0),
     }
-    found |= {f"{k} neighbors": KNeighborsClassifier(k) for k in (1, 5, 25, 100)}
-    found |= {
-        f"tree, depth {d}": DecisionTreeClassifier(max_depth=d, random_state=0) for d in (2, 6)
-    }
-    found["naive Bayes"] = GaussianNB()
-    found["forest"] = RandomForestClassifier(100, random_state=0)
-    found["boosting"] = HistGradientBoostingClassifier(max_iter=40, random_state=0)
-    return found
 
 
 def fitted_scores(train, rest, case: str) -> dict[str, np.ndarray]:
@@ -122,29 +118,20 @@ def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[lis
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
     area = np.array([roc_auc_score(y, s) for s in scores.values()])
     means, orders = [], []
-    for setting in ("two-sample", "one-sample"):
+    for setting in SETTINGS:
         beta = beta_of(prior, setting)
         expected = accuracy + prior, (1.0 - beta) * area + beta / 2.0
         for n in SIZES:
             values = measure(scores, y, setting, n, trials)
-            for proxy, found, truth in zip(
-                PROXIES, values, (accuracy, area, accuracy), strict=True
-            ):
-                named = {"case": case, "setting": setting, "proxy": proxy}
-                if proxy != "PA as published" or setting == "one-sample":
-                    orders.append(named | {"n": n} | _order(found, truth))
-            if n == 1000:
-                for proxy, found, right in zip(PROXIES[:2], values[:2], expected, strict=True):
-                    named = {"case": case, "setting": setting, "proxy": proxy}
-                    means += [named | row for row in _mean_rows(scores, found, right)]
+            for k, truth in enumerate((accuracy, area, accuracy)):
+                named = {"case": case, "setting": setting, "proxy": PROXIES[k]}
+                if k < 2 or setting == "one-sample":
+                    orders.append(named | {"n": n} | _order(values[k], truth))
+                if k < 2 and n == 1000:
+                    mean, error = values[k].mean(axis=0), map(standard_error, values[k].T)
+                    numbers = {"mean": mean, "standard_error": error, "expected": expected[k]}
+                    means += records(**named, classifier=scores, **numbers)
     return means, orders
-
-
-def _mean_rows(names, found: np.ndarray, expected: np.ndarray) -> list[Row]:
-    error = found.std(axis=0, ddof=1) / np.sqrt(found.shape[0])
-    columns = zip(names, found.mean(axis=0), error, expected, strict=True)
-    labels = ("classifier", "mean", "standard_error", "expected")
-    return [dict(zip(labels, values, strict=True)) for values in columns]
 
 
 def _order(found: np.ndarray, truth: np.ndarray) -> Row:
@@ -192,10 +179,9 @@ def shift_rows(case: str, parts, trials: int, components: int) -> list[Row]:
                 w = fit_upu(design[known], design[rest], float(y.mean()))
                 right = ((test_design @ w >= 0.0) == test[1]).mean()
                 hits.setdefault(name, []).append(float(right))
-        for name, found in hits.items():
-            error = np.std(found, ddof=1) / np.sqrt(trials)
-            measured = {"accuracy": np.mean(found), "standard_error": error, "trials": trials}
-            rows.append({"case": case, "labeled": share, "training": name} | measured)
+        accuracy = [np.mean(found) for found in hits.values()]
+        numbers = {"standard_error": map(standard_error, hits.values()), "trials": trials}
+        rows += records(case=case, labeled=share, training=hits, accuracy=accuracy, **numbers)
     return rows
 
 
@@ -213,17 +199,15 @@ def _shift_sets(y: np.ndarray, share: float, rng: np.random.Generator):
     }
 
 
-def one_case(case: str, path: Path, quick: bool) -> tuple[list[Row], ...]:  # noqa: FBT001
-    train, rest, _ = parts = load(path, case)
+def one_case(case: str, quick: bool) -> tuple[list[Row], ...]:  # noqa: FBT001
+    train, rest, _ = parts = load(case)
     scores = fitted_scores(train, rest, case)
     found = proposition_rows(case, scores, rest[1], 20 if quick else 400)
     return *found, shift_rows(case, parts, 2 if quick else 20, 50 if quick else 300)
 
 
-def proxies(run: Run) -> dict[str, list[Row]] | None:
-    path = data_file("usps.npz")
-    if path is None:
-        return None
-    found = run.map(one_case, cells(case=CASES), path=path, quick=run.quick)
+def proxies(run: Run) -> dict[str, list[Row]]:
+    every = cells(case=CASES) if data_file("usps.npz") else []
+    found = run.map(one_case, every, quick=run.quick)
     names = ("propositions", "orders", "shift")
     return {name: [row for case in found for row in case[k]] for k, name in enumerate(names)}

@@ -1,13 +1,18 @@
-"""Simulated rankings: Figures 2, 3 and 4 of Claesen et al., and how wide a band must be."""
+"""Claesen et al.: Figures 2 to 4 on simulated rankings, Figure 5 and Tables 1 and 2 on covtype."""
+
+from collections.abc import Iterator
+from itertools import product
 
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 from sklearn.metrics import roc_auc_score
+from sklearn.svm import SVC
 
-from experiments.study import Run, cells, seeded
-from experiments.tables import Row, column, pick
+from experiments.prior.study import load
+from experiments.study import Run, cells, data_file, seeded
+from experiments.tables import Row, column, means, pick, records
 from noneg import PUScores
-from noneg.performance.bounds import RocBounds, contingency_bounds, pr_bounds, roc_bounds
+from noneg.performance.bounds import RocBounds, contingency_bounds, pr_bounds, rank_cdf, roc_bounds
 from noneg.performance.ordering import ordering
 
 GRID = np.concatenate([np.linspace(0.0, 0.05, 26), np.linspace(0.06, 1.0, 95)])
@@ -39,9 +44,7 @@ def areas(name: object, roc, pr, *, envelope: bool = False) -> dict[str, object]
     """Return the bounds on the areas under both curves."""
     row = {"beta": name, "roc_lower": roc.auc[0], "roc_upper": roc.auc[1]}
     if envelope:
-        row |= dict(
-            zip(("roc_envelope_lower", "roc_envelope_upper"), roc.envelope_auc, strict=True)
-        )
+        row["roc_envelope_lower"], row["roc_envelope_upper"] = roc.envelope_auc
     return row | {"pr_lower": pr.auc[0], "pr_upper": pr.auc[1]}
 
 
@@ -92,16 +95,13 @@ def figure3(_: Run) -> dict[str, list[Row]]:
     truth = PUScores.from_labels(y, score)
     curve = roc_bounds(truth).lower
     heights = at(curve.fpr, curve.tpr, GRID)
-    rows, found = _curve_rows("true", heights, heights), [_area_row("true", truth, None)]
+    rows = records(beta="true", fpr=GRID, lower=heights, upper=heights)
+    found = [_area_row("true", truth, None)]
     for beta in ESTIMATES:
-        rows += _curve_rows(beta, *on_grid(roc_bounds(scores, beta=beta, band="pointwise")))
+        low, high = on_grid(roc_bounds(scores, beta=beta, band="pointwise"))
+        rows += records(beta=beta, fpr=GRID, lower=low, upper=high)
         found.append(_area_row(beta, scores, beta))
     return {"figure3": found, "figure3_curves": rows}
-
-
-def _curve_rows(beta: object, lower: np.ndarray, upper: np.ndarray) -> list[Row]:
-    points = zip(GRID, lower, upper, strict=True)
-    return [{"beta": beta, "fpr": x, "lower": a, "upper": b} for x, a, b in points]
 
 
 def _area_row(name: object, scores: PUScores, beta: float | None) -> Row:
@@ -152,18 +152,9 @@ def largest_beta(scores: PUScores) -> float:
 def beta_rows(name: str, scores: PUScores, betas: np.ndarray) -> list[Row]:
     """Return the areas under the estimated curve as a function of beta, with and without
     clipping."""
-    found = [roc_bounds(scores, beta=b, **POINT).auc[0] for b in betas]
-    limit = largest_beta(scores)
-    return [
-        {
-            "model": name,
-            "beta": b,
-            "auc": area,
-            "auc_unclipped": (found[0] - b / 2) / (1 - b),
-            "largest_beta": limit,
-        }
-        for b, area in zip(betas, found, strict=True)
-    ]
+    areas = [roc_bounds(scores, beta=b, **POINT).auc[0] for b in betas]
+    unclipped, limit = (areas[0] - betas / 2) / (1 - betas), largest_beta(scores)
+    return records(model=name, beta=betas, auc=areas, auc_unclipped=unclipped, largest_beta=limit)
 
 
 def figure4(run: Run) -> dict[str, list[Row]]:
@@ -172,8 +163,8 @@ def figure4(run: Run) -> dict[str, list[Row]]:
     curves = []
     for name, scores in models.items():
         for beta in (0.0, 0.1):
-            points = zip(GRID, on_grid(roc_bounds(scores, beta=beta, **POINT))[0], strict=True)
-            curves += [{"model": name, "beta": beta, "fpr": x, "tpr": t} for x, t in points]
+            heights = on_grid(roc_bounds(scores, beta=beta, **POINT))[0]
+            curves += records(model=name, beta=beta, fpr=GRID, tpr=heights)
     crossings = [*_area_crossings(values), *_exact_crossings(models)]
     return {"figure4": values, "figure4_curves": curves, "crossings": crossings}
 
@@ -220,19 +211,142 @@ def latent_rows(ratio: float, trials: int, n_known: int = 200) -> list[Row]:
             options = {"band": band, "beta": n_latent / rest.size, "table": "unlabeled"}
             tables = contingency_bounds(scores, threshold=cuts, **options)
             kept[band] += (tables.lower.tp <= truth) & (truth <= tables.upper.tp)
-    return [
-        {
-            "band": band,
-            "known": n_known,
-            "latent": n_latent,
-            "coverage": count.mean() / trials,
-            "worst_cut_off": count.min() / trials,
-            "trials": trials,
-        }
-        for band, count in kept.items()
-    ]
+    shares = np.array(list(kept.values())) / trials
+    mean, worst = shares.mean(axis=1), shares.min(axis=1)
+    sizes = {"known": n_known, "latent": n_latent}
+    return records(band=kept, **sizes, coverage=mean, worst_cut_off=worst, trials=trials)
 
 
 def latent(run: Run) -> dict[str, list[Row]]:
     found = run.map(latent_rows, cells(ratio=RATIOS), trials=run.trials(400, 20))
     return {"latent": [row for part in found for row in part]}
+
+
+# A PU model on covtype.
+N_TEST = 20_000  # per class
+TRAIN_KNOWN, TRAIN_REST = 2000, 20_000
+KNOWN, NEGATIVE = (0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.2, 0.4, 0.6, 0.8)
+GUESSES, BASES, BANDS = (0.8, 1.0, 1.2), ("positives", "tighter"), ("pointwise", "prediction")
+N_TABLE = (2000, 10_000)  # positives and negatives in the tables
+
+
+def bagged_scores(known, rest, x, members: int, rng: np.random.Generator) -> np.ndarray:
+    """Score rows by class-weighted SVMs on resampled known positives and unlabeled rows, averaged.
+
+    After Claesen et al. (2015), "A robust ensemble approach to learn from positive and unlabeled
+    data using SVM base models", with fixed instead of tuned parameters.
+    """
+    total = np.zeros(len(x))
+    for _ in range(members):
+        rows = [part[rng.integers(len(part), size=n)] for part, n in ((known, 200), (rest, 400))]
+        model = SVC(C=3.0, gamma=0.05, class_weight={1: 2.0, 0: 1.0})
+        model.fit(np.concatenate(rows), np.repeat([1, 0], [200, 400]))
+        total += model.decision_function(x)
+    return expit(2.0 * total / members)
+
+
+def test_scores(members: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return scores and labels of 20,000 positive and 20,000 negative held-out rows."""
+    x, y = load("covtype")
+    x = x.astype(np.float32)
+    rng = seeded("covtype")
+    positive, negative = (rng.permutation(np.flatnonzero(y == c)) for c in (True, False))
+    test = np.concatenate([positive[:N_TEST], negative[:N_TEST]])
+    pool = rng.permutation(np.concatenate([positive[N_TEST:], negative[N_TEST:]]))
+    rest, other = pool[:TRAIN_REST], pool[TRAIN_REST:]
+    known = other[y[other]][:TRAIN_KNOWN]
+    mean, sd = x[rest].mean(axis=0), x[rest].std(axis=0) + 1e-9
+    known, rest, test_x = ((x[rows] - mean) / sd for rows in (known, rest, test))
+    return bagged_scores(known, rest, test_x, members, rng), y[test]
+
+
+def figure5(score: np.ndarray, y: np.ndarray, resamples: int) -> dict[str, list[Row]]:
+    """Return the rank CDF, curves and areas with 5% of the positives known."""
+    rng = seeded("figure 5")
+    known = np.zeros(y.size, dtype=bool)
+    known[rng.choice(np.flatnonzero(y), N_TEST // 20, replace=False)] = True
+    scores = PUScores.from_pu_labels(known, score, prior=0.5, setting="one-sample")
+    beta = y[~known].mean()
+    options = {"band": "bootstrap", "resamples": resamples}
+    cases = {
+        "true": (PUScores.from_labels(y, score), {}),
+        "beta = 0": (scores, {"beta": 0.0, **options}),
+        "beta": (scores, {"beta": beta, **options}),
+        "0.8 to 1.2 beta": (scores, {"beta": (0.8 * beta, 1.2 * beta), **options}),
+        "beta, prediction": (scores, {"beta": beta, "band": "prediction"}),
+    }
+    curves, found = [], []
+    for name, (data, extra) in cases.items():
+        roc, pr = roc_bounds(data, **extra), pr_bounds(data, **extra)
+        ends = [_precision_at(side, GRID[1:]) for side in (pr.lower, pr.upper)]
+        (low, high), (least, most) = on_grid(roc), ends
+        curves += records(beta=name, curve="roc", x=GRID, lower=low, upper=high)
+        curves += records(beta=name, curve="pr", x=GRID[1:], lower=least, upper=most)
+        found.append(areas(name, roc, pr, envelope=True))
+    cdf = _cdf_rows(scores, score[~known], y[~known], options)
+    return {"figure5": found, "figure5_curves": curves, "figure5_cdf": cdf}
+
+
+def _precision_at(side, recall: np.ndarray) -> np.ndarray:
+    """Return the precision at the first cutoff that reaches a recall."""
+    row = np.searchsorted(side.recall, recall - 1e-12)
+    return side.precision[np.minimum(row, side.recall.size - 1)]
+
+
+def _cdf_rows(scores: PUScores, rest: np.ndarray, hidden: np.ndarray, options) -> list[Row]:
+    cdf = rank_cdf(scores, **options)
+    latent = np.sort(rest[hidden])
+    truth = 1.0 - np.searchsorted(latent, cdf.threshold) / latent.size
+    inside = ((cdf.low <= truth) & (truth <= cdf.high)).mean()
+    k = np.linspace(0, cdf.rank.size - 1, 201).round().astype(int)
+    columns = {name: getattr(cdf, name)[k] for name in ("rank", "share", "low", "high")}
+    return records(**columns, latent=truth[k], inside=inside)
+
+
+def table_rows(score: np.ndarray, y: np.ndarray, trials: int) -> list[Row]:
+    """Return the range of the area by the known shares of both classes, from positives or the
+    tighter one."""
+    found = []
+    for trial in range(trials):
+        rng = seeded("tables", trial)
+        ranks = [rng.permutation(score[y == c])[:n] for c, n in zip((1, 0), N_TABLE, strict=True)]
+        truth = roc_auc_score(np.repeat([1, 0], N_TABLE), np.concatenate(ranks))
+        for shares in product(KNOWN, NEGATIVE):
+            found += _ranges(ranks, shares, truth)
+    keys = ("known_positives", "known_negatives", "guess", "basis", "band")
+    return means(found, *keys, count="trials")
+
+
+def _ranges(ranks: list[np.ndarray], shares: tuple[float, float], truth: float) -> Iterator[Row]:
+    """Yield the range of the area for each guess, basis and band."""
+    cuts = [round(share * n) for share, n in zip(shares, N_TABLE, strict=True)]
+    parts = [np.split(rank, [cut]) for rank, cut in zip(ranks, cuts, strict=True)]
+    (known, latent), (negative, hidden) = parts
+    scores = PUScores(known, np.concatenate([latent, hidden]), prior=0.5, setting="two-sample")
+    beta = latent.size / (latent.size + hidden.size)
+    for guess, basis, band in product(GUESSES, BASES, BANDS):
+        if band == "prediction" and guess != 1.0:
+            continue
+        options = {"beta": guess * beta, "band": band, "basis": basis}
+        bounds = roc_bounds(scores, known_negatives=negative if shares[1] else None, **options)
+        low, high = bounds.auc
+        yield {
+            "known_positives": shares[0],
+            "known_negatives": shares[1],
+            "guess": guess,
+            "basis": basis,
+            "band": band,
+            "lower": low,
+            "upper": high,
+            "true_auc": truth,
+            "contains": low <= truth <= high,
+            "from_negatives": bounds.assumes.basis == "negatives",
+        }
+
+
+def covtype(run: Run) -> dict[str, list[Row]] | None:
+    if data_file("covtype.npz") is None:
+        return {}
+    score, y = test_scores(members=run.pick(30, 5))
+    found = figure5(score, y, resamples=run.pick(2000, 200))
+    return found | {"tables": table_rows(score, y, trials=run.trials(60, 1))}

@@ -6,12 +6,91 @@ label shift of the PU benchmark paper, and the coverage of intervals. Figure 5 a
 data are not available are skipped with a message.
 """
 
+import numpy as np
+
 from experiments.drawing import style
-from experiments.pu_performance.cover import coverage
-from experiments.pu_performance.covtype import covtype
 from experiments.pu_performance.proxies import proxies
-from experiments.pu_performance.ranks import figure2, figure3, figure4, latent
-from experiments.study import Study
+from experiments.pu_performance.ranks import covtype, figure2, figure3, figure4, latent
+from experiments.study import Run, Study, cells
+from experiments.synthetic.worlds import SETTINGS, population
+from experiments.tables import Row, standard_error
+from noneg.metrics import METRICS
+from noneg.scores import PUScores
+from noneg.simulation import LogisticGaussian
+
+PRIORS = (0.02, 0.1, 0.5)
+N_POSITIVE, N_UNLABELED = 500, 5000
+PLAIN = ("accuracy", "balanced_accuracy", "precision", "recall", "specificity")
+PLAIN += ("false_positive_rate", "npv")
+# Name in the table: metric and options.
+NAMED = {name: (name, {}) for name in PLAIN} | {
+    "f1": ("f_beta", {}),
+    "f2": ("f_beta", {"beta": 2.0}),
+    "mcc": ("mcc", {}),
+    "cohen_kappa": ("cohen_kappa", {}),
+    "precision_at": ("precision_at", {"k": 0.1}),
+    "lift_at": ("lift_at", {"k": 0.1}),
+    "auroc": ("auroc", {}),
+    "average_precision": ("average_precision", {}),
+    "partial_auc": ("partial_auc", {"max_fpr": 0.2}),
+    **{
+        f"risk {loss}": ("risk", {"loss": loss})
+        for loss in ("zero-one", "brier", "log", "hinge", "sigmoid")
+    },
+}
+
+
+def truth(world: LogisticGaussian) -> dict[str, float]:
+    """Return every metric's value in the population."""
+    every = population(world)
+    return {name: METRICS[one].function(every, **options) for name, (one, options) in NAMED.items()}
+
+
+def draw(world: LogisticGaussian, setting: str, seed: int) -> PUScores:
+    n = N_POSITIVE + N_UNLABELED
+    if setting == "labeled":
+        return world.draw(n=n, setting="labeled", seed=seed)
+    if setting == "two-sample":
+        return world.draw(N_POSITIVE, N_UNLABELED, setting="two-sample", seed=seed)
+    labeled = min(N_POSITIVE, int(world.prior * n / 2))  # half of the positives at most
+    return world.draw(labeled, n - labeled, setting="one-sample", seed=seed)
+
+
+def cover(setting: str, prior: float, trials: int) -> list[Row]:
+    """Return one row per metric."""
+    world = LogisticGaussian(-0.5, 1.5, prior)
+    targets = truth(world)
+    found = np.empty((trials, len(targets), 3))
+    for trial in range(trials):
+        scores = draw(world, setting, trial)
+        for k, (metric, options) in enumerate(NAMED.values()):
+            one = METRICS[metric].interval(scores, **options)
+            found[trial, k] = one.value, one.low, one.high
+    every = zip(targets.items(), found.transpose(1, 2, 0), strict=True)
+    return [summary(name, target, *ends) for (name, target), ends in every]
+
+
+def summary(name: str, target: float, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> Row:
+    """Return the bias of the estimates of a metric, and the coverage of its intervals."""
+    return {
+        "metric": name,
+        "target": target,
+        "mean": value.mean(),
+        "sd": value.std(ddof=1),
+        "bias_in_se": (value.mean() - target) / standard_error(value),
+        "mean_low": low.mean(),
+        "mean_high": high.mean(),
+        "below_low": (target < low).mean(),
+        "above_high": (target > high).mean(),
+        "coverage": ((low <= target) & (target <= high)).mean(),
+        "trials": value.size,
+    }
+
+
+def coverage(run: Run) -> dict[str, list[Row]]:
+    every = cells(setting=SETTINGS, prior=PRIORS)
+    return {"coverage": run.rows(cover, every, trials=run.trials(2000, 20))}
+
 
 STUDY = Study(
     "pu_performance",

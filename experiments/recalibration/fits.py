@@ -1,14 +1,91 @@
 """Fits by likelihood and by risk in populations with a known curve, method selection, and bands."""
 
-import warnings
-from functools import partial
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from scipy.special import expit, logit
 
-from experiments.recalibration.worlds import WORLDS, population, sample
 from experiments.study import Run, cells
-from experiments.tables import Row, pick, read
+from experiments.tables import Row, means, pick, read, standard_error
+from noneg import PUScores
 from noneg.recalibration import BPM, Auto, Beta, Platt, Spline, Temperature
+from noneg.recalibration.base import fit_quietly
+
+Rows = tuple[np.ndarray, np.ndarray]
+POPULATION = 400_000
+
+
+@dataclass(frozen=True)
+class World:
+    """Two normal distributions `apart`, and the score of a row with log odds z."""
+
+    prior: float
+    apart: float
+    score: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+    def draw(self, n: int, random: np.random.Generator) -> Rows:
+        """Return scores and probabilities of being positive."""
+        side = np.where(random.random(n) < self.prior, 0.5, -0.5)
+        z = logit(self.prior) + self.apart * (random.normal(size=n) + side * self.apart)
+        return self.score(z, random), expit(z)
+
+
+def coin(z: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Forty percent of the scores are set to 0 or 1 at random."""
+    ends = random.random(z.size) < 0.5
+    return np.where(random.random(z.size) < 0.4, ends, expit(1.5 * z))
+
+
+def folded(z: np.ndarray, _: object) -> np.ndarray:
+    """The positives with the largest log odds get scores between one half and .73."""
+    top = 1.0 / (1.0 + np.maximum(z - 1.5, 0.0))
+    return expit(np.where(z < 0.0, z, np.where(z < 1.5, z + 1.0, top)))
+
+
+WORLDS = {
+    "too sure": World(0.5, 2.0, lambda z, _: expit(1.5 * z - 1.0)),
+    "AUC .99": World(0.3, 3.3, lambda z, _: expit(1.5 * z + 0.5)),
+    "calibrated .6": World(0.6, 2.0, lambda z, _: expit(z)),
+    "calibrated .1": World(0.1, 2.0, lambda z, _: expit(z)),
+    "calibrated .01": World(0.01, 2.0, lambda z, _: expit(z)),
+    "rare": World(0.01, 2.5, lambda z, _: expit(1.5 * z + 1.0)),
+    "AUC .55": World(0.3, 0.18, lambda z, _: expit(15.0 * (z - logit(0.3)))),
+    "shifted": World(0.3, 2.0, lambda z, _: expit(z - 2.0)),
+    "five scores": World(0.3, 2.0, lambda z, _: np.round(5.0 * expit(1.5 * z)) / 5.2 + 0.02),
+    "saturated": World(0.4, 2.5, lambda z, _: np.clip(1.5 * expit(z) - 0.25, 0.0, 1.0)),
+    "rounded": World(0.3, 3.0, lambda z, _: np.round(expit(2.0 * z), 2)),
+    "coins": World(0.4, 2.0, coin),
+    "bent": World(0.4, 2.0, lambda z, _: expit(z) ** 3),
+    "narrow": World(0.3, 2.0, lambda z, _: 0.3 + 0.4 * expit(z)),
+    "falls": World(0.3, 2.0, folded),
+}
+
+
+@cache
+def population(name: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return scores, the probability of being positive at each, and the prior."""
+    s, eta = WORLDS[name].draw(POPULATION, np.random.default_rng(99))
+    _, place, count = np.unique(s, return_inverse=True, return_counts=True)
+    mean = np.bincount(place, weights=eta) / count
+    return s[:n], mean[place[:n]], float(eta.mean())
+
+
+def sample(name: str, setting: str, sizes: tuple[float, int], seed: int) -> PUScores:
+    """Return positives and unlabeled rows, or rows of which some are labeled."""
+    random, world, prior = np.random.default_rng([seed, 7]), WORLDS[name], population(name)[2]
+    if setting == "two-sample":
+        s, eta = world.draw(int(1.6 * sizes[0] / prior) + 500, random)
+        positive = s[random.random(s.size) < eta][: int(sizes[0])]
+        return PUScores(positive, world.draw(sizes[1], random)[0], prior=prior, setting=setting)
+    s, eta = world.draw(sizes[1], random)
+    y = random.random(s.size) < eta
+    if setting == "labeled":
+        return PUScores.from_labels(y, s)
+    labeled = y & (random.random(s.size) < sizes[0])
+    return PUScores.from_pu_labels(labeled, s, prior=prior, setting=setting)
+
 
 CURVES = {"platt": Platt, "temperature": Temperature, "beta": Beta, "spline": Spline, "bpm": BPM}
 SIZES = {
@@ -19,10 +96,7 @@ SIZES = {
 # Populations compared with a published table: the same number of draws as in the table.
 QUOTED = ("too sure",)
 CALIBRATED = [name for name in WORLDS if name.startswith("calibrated")]
-BAND_SIZES = {
-    "30 / 1,000": ("two-sample", (30, 1000)),
-    "100 / 3,000": ("two-sample", (100, 3000)),
-}
+BAND_SIZES = {"30 / 1,000": ("two-sample", (30, 1000)), "100 / 3,000": SIZES["100 / 3,000"]}
 # Populations whose curve each family contains.
 HELD = {"beta": ("AUC .99", "too sure"), "platt": ("too sure", "AUC .99", "calibrated .1", "rare")}
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -39,57 +113,44 @@ def distances(world: str, size: str, seeds: int) -> list[Row]:
         scores = sample(world, *SIZES[size], seed)
         for name, curve in CURVES.items():
             for fit in ("likelihood", "risk"):
-                value = quiet(curve(fit=fit), scores).transform(s)
+                value = fit_quietly(curve(fit=fit), scores).transform(s)
                 found.setdefault((name, fit), []).append(float(np.abs(value - eta).mean()))
     return [
-        {"method": name, "fit": fit, "distance": float(np.mean(x)), "error": spread(x)}
+        {"method": name, "fit": fit, "distance": float(np.mean(x)), "error": standard_error(x)}
         for (name, fit), x in found.items()
     ]
 
 
-def quiet(calibrator, scores):
-    """Fit a calibrator; its warnings do not matter in a study of many fits."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return calibrator.fit(scores)
-
-
-def spread(values: list[float]) -> float:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-
-
-def choices(world: str, size: str, seeds: int) -> list[Row]:
+def choices(world: str, size: str, seeds: int) -> Row:
     """Return the distance after selection, its increase, and how often scores were left
     unchanged."""
     s, eta, _ = population(world)
     before, after, left = float(np.abs(s - eta).mean()), [], 0
     for seed in range(seeds):
-        auto = quiet(Auto(), sample(world, *SIZES[size], seed))
+        auto = fit_quietly(Auto(), sample(world, *SIZES[size], seed))
         after.append(float(np.abs(auto.transform(s) - eta).mean()))
         left += auto.chosen_.name == "identity"
-    numbers = {"before": before, "after": float(np.mean(after)), "error": spread(after)}
-    return [numbers | {"left_alone": left / seeds}]
+    numbers = {"before": before, "after": float(np.mean(after)), "error": standard_error(after)}
+    return numbers | {"left_alone": left / seeds}
 
 
 def bands(method: str, world: str, size: str, seeds: int) -> list[Row]:
     """Return how often the 95% band covers the truth at quantiles of the scores."""
     s, eta, _ = population(world)
     order = np.argsort(s)[(np.array(QUANTILES) * s.size).astype(int)]
-    at, true, covered, width = s[order], eta[order], [], []
+    found = []
     for seed in range(seeds):
         scores = sample(world, *BAND_SIZES[size], seed)
-        low, high = quiet(CURVES[method](), scores).band(scores, at)
-        covered.append((low <= true) & (true <= high))
-        width.append(high - low)
-    return [
-        {"quantile": q, "coverage": float(c), "width": float(w)}
-        for q, c, w in zip(QUANTILES, np.mean(covered, 0), np.mean(width, 0), strict=True)
-    ]
+        low, high = fit_quietly(CURVES[method](), scores).band(scores, s[order])
+        inside = (low <= eta[order]) & (eta[order] <= high)
+        columns = zip(QUANTILES, inside, high - low, strict=True)
+        found += [{"quantile": q, "coverage": c, "width": w} for q, c, w in columns]
+    return means(found, "quantile")
 
 
 def likelihood(run: Run) -> None:
     every = cells(world=WORLDS, size=SIZES)
-    run.resume("likelihood", partial(distances, seeds=run.trials(10, 2)), every)
+    run.resume("likelihood", distances, every, seeds=run.trials(10, 2))
 
 
 def again(run: Run) -> dict[str, list[Row]]:
@@ -115,22 +176,18 @@ def both_fits(world: str, size: str, method: str, n: int) -> Row:
     for seed in range(NEW, NEW + n):
         scores = sample(world, *SIZES[size], seed)
         for fit, kept in found.items():
-            value = quiet(CURVES[method](fit=fit), scores).transform(s)
+            value = fit_quietly(CURVES[method](fit=fit), scores).transform(s)
             kept.append(float(np.abs(value - eta).mean()))
     gap = np.subtract(found["likelihood"], found["risk"])
-    return {fit: float(np.mean(x)) for fit, x in found.items()} | {"error": spread(list(gap))}
+    return {fit: float(np.mean(x)) for fit, x in found.items()} | {"error": standard_error(gap)}
 
 
 def choice(run: Run) -> None:
     every = cells(world=run.pick(CALIBRATED, CALIBRATED[:1]), size=SIZES)
-    run.resume("choice", partial(choices, seeds=run.trials(10, 2)), every)
+    run.resume("choice", choices, every, seeds=run.trials(10, 2))
 
 
 def band(run: Run) -> None:
-    every = [
-        {"method": method, "world": world, "size": size}
-        for method, worlds in HELD.items()
-        for world in worlds
-        for size in BAND_SIZES
-    ]
-    run.resume("band", partial(bands, seeds=run.trials(20, 2)), every)
+    pairs = HELD.items()
+    every = [x for m, worlds in pairs for x in cells(method=m, world=worlds, size=BAND_SIZES)]
+    run.resume("band", bands, every, seeds=run.trials(20, 2))

@@ -59,7 +59,8 @@ def draw_synthetic(tables: Tables) -> plt.Figure:
 
 
 def draw_networks_hidden(tables: Tables) -> plt.Figure:
-    figure, axes = panels(1, 3, size=(13, 4.2), shade=None, layout=None)
+    label = "change of the test ECE, labels hidden in fitting"
+    figure, axes = panels(1, 3, size=(13, 4.2), shade=None, layout=None, y=label)
     for ax, network in zip(axes, NETWORKS, strict=True):
         for k, rate in enumerate(RATES):
             rows, means = pick(tables("networks_hidden"), network=network, rate=rate), []
@@ -72,7 +73,6 @@ def draw_networks_hidden(tables: Tables) -> plt.Figure:
         ax.axhline(0.0, color="black", lw=0.8)
         ax.set_xticks(range(len(NAMES)), NAMES, rotation=60, ha="right", fontsize=8)
         ax.set_title(network, fontsize=10)
-    axes[0].set_ylabel("change of the test ECE, labels hidden in fitting")
     axes[-1].legend(fontsize=8)
     figure.tight_layout()
     return figure

@@ -18,14 +18,16 @@ networks of experiments/information and should be run on a GPU.
 from functools import partial
 
 import numpy as np
+from scipy.special import softmax
 
 from experiments.recalibration import page
-from experiments.recalibration.fits import CURVES, again, band, choice, likelihood, quiet
-from experiments.study import Run, Study, cells, data_file
+from experiments.recalibration.fits import CURVES, again, band, choice, likelihood
+from experiments.study import Run, Study, arrays, cells, data_file
 from experiments.tables import Row
 from noneg import PUScores, compare
 from noneg.calibration import debiased_ece, ece, ks_error, smooth_ece, sweep_ece, tce_bpm
 from noneg.recalibration import Histogram, make
+from noneg.recalibration.base import fit_quietly
 from noneg.recalibration.multiclass import TemperatureScaling, VectorScaling
 from noneg.simulation import BinomialProcess, LogisticGaussian
 
@@ -49,7 +51,7 @@ def fitted(name: str, scores: PUScores):
     """Fit a method, with curves fitted by risk; its warnings do not matter in a study of many
     fits."""
     options = {"fit": "risk"} if name in CURVES else {}
-    return quiet(make(name, **options), scores)
+    return fit_quietly(make(name, **options), scores)
 
 
 def true_error(value: np.ndarray, posterior: np.ndarray) -> Row:
@@ -84,7 +86,7 @@ def synthetic_rows(world: str, n_positive: int, seeds: int) -> list[Row]:
 
 def synthetic(run: Run) -> None:
     every = cells(world=WORLDS, n_positive=(0, *run.pick(page.SIZES, page.SIZES[:2])))
-    run.resume("synthetic", partial(synthetic_rows, seeds=run.trials(15, 2)), every)
+    run.resume("synthetic", synthetic_rows, every, seeds=run.trials(15, 2))
 
 
 def top(probabilities: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -96,27 +98,25 @@ def top_label(part: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndar
     """Return the top label of logits; input with one axis is already top-label."""
     if part.ndim == 1:
         return part, labels
-    z = np.exp(part - part.max(axis=1, keepdims=True))
-    return top(z / z.sum(axis=1, keepdims=True), labels)
+    return top(softmax(part, axis=1), labels)
 
 
 def networks_of(data: str) -> list[str]:
-    with np.load(data_file(f"logits_{data}.npz"), allow_pickle=False) as stored:
-        names = (key.removesuffix("_test_logits") for key in stored.files)
-        return sorted(f"{name} {data}" for name in names if not name.endswith(("logits", "labels")))
+    names = [key.removesuffix("_test_logits") for key in arrays(f"logits_{data}.npz")]
+    return sorted(f"{name} {data}" for name in names if not name.endswith(("logits", "labels")))
 
 
 def splits(network: str) -> list[np.ndarray]:
     """Return logits or confidences, and labels or hits, of the calibration and the test split."""
     name, data = network.split(" ")
     if network == IMAGENET:
-        with np.load(data_file("top1_confidences.npz"), allow_pickle=False) as stored:
-            hit = stored["imagenet_tv_densenet161_pred"] == stored["imagenet_true"]
-            score = np.minimum(stored["imagenet_tv_densenet161_conf"].astype(float), 1.0)
+        stored = arrays("top1_confidences.npz")
+        hit = stored["imagenet_tv_densenet161_pred"] == stored["imagenet_true"]
+        score = np.minimum(stored["imagenet_tv_densenet161_conf"].astype(float), 1.0)
         first, second = np.split(np.random.default_rng(0).permutation(hit.size), 2)
         return [part[rows] for rows in (first, second) for part in (score, hit)]
-    with np.load(data_file(f"logits_{data}.npz"), allow_pickle=False) as stored:
-        parts = [stored[f"{name}_{s}_{x}"] for s in ("val", "test") for x in ("logits", "labels")]
+    stored = arrays(f"logits_{data}.npz")
+    parts = [stored[f"{name}_{s}_{x}"] for s in ("val", "test") for x in ("logits", "labels")]
     return [part.astype(float) if part.ndim == 2 else part for part in parts]
 
 
@@ -180,8 +180,8 @@ def networks(run: Run) -> None:
     others = [*networks_of("cifar10"), *networks_of("cifar100")]
     every = list(dict.fromkeys([*page.NETWORKS, *run.pick(others, [])]))
     run.resume("networks", labeled, cells(network=every))
-    found = partial(hidden, hidings=run.trials(HIDINGS, 1))
-    run.resume("networks_hidden", found, cells(network=page.NETWORKS))
+    every = cells(network=page.NETWORKS)
+    run.resume("networks_hidden", hidden, every, hidings=run.trials(HIDINGS, 1))
 
 
 def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
@@ -195,7 +195,7 @@ def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images, rows = Images("mnist", *pool("mnist"), device), torch.tensor(order, device=device)
     first = Rows(rows[:, :N_TRAIN])
-    way, _ = fastest("mnist", optimizer, first, images, device)
+    way = fastest("mnist", optimizer, first, images, device)
     training = Training("mnist", optimizer, first, way=way, device=device, seed=0)
     for _ in range(epochs):
         training.epoch(images)

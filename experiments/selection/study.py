@@ -6,19 +6,132 @@ species does the survey's value lie inside the interval, at which selection fact
 the interval?
 """
 
-from experiments.nceas import GROUPS
-from experiments.selection import minimax, nceas, outer, worlds
-from experiments.study import Run, Study, cells, data_file
-from experiments.tables import read
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+from scipy.stats import binom
+from sklearn.base import ClassifierMixin
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+
+from experiments import nceas
+from experiments.selection import outer, worlds
+from experiments.selection.worlds import AGAIN, LEVEL
+from experiments.study import SETTINGS, Run, Study, cells, seeded
+from experiments.tables import Row, Tables, column, pick, read
+from noneg import PUScores
+from noneg.bins import bin_scores
+from noneg.metrics import METRICS, estimate
+from noneg.sensitivity import tipping_selection
+
+# Would a map with the smallest worst-case Brier score be better than the map for random labels? At
+# every score, the share of positives lies between multiples of the calibrated one. The largest
+# Bayes risk has the shares closest to a constant, ``clip(t, low, high)``, with t such that they
+# average to the prior; the map that predicts them is the minimax map.
+SPREADS = {"weak": 1.0, "medium": 2.0, "strong": 4.0}
+
+
+def worst(p: np.ndarray, eta: np.ndarray, mu: np.ndarray, factor: float) -> float:
+    """Return the largest Brier score of a map over all distributions of the positives (a knapsack
+    problem)."""
+    low, high = eta / factor * mu, np.minimum(eta * factor, 1.0) * mu
+    gain = 1.0 - 2.0 * p
+    order = np.argsort(-gain)
+    room = (eta * mu).sum() - low.sum()
+    extra = np.diff(np.minimum(np.cumsum((high - low)[order]), room), prepend=0.0)
+    return float(p**2 @ mu + gain @ low + gain[order] @ extra)
+
+
+def compare(model: str, prior: float, selection: float) -> dict[str, float]:
+    """Return the Brier scores of both maps, with random labels and in the worst case."""
+    z = np.linspace(-8.0, 8.0, 4001)
+    mu = np.exp(-(z**2) / 2.0)
+    mu /= mu.sum()
+    shift = brentq(lambda a: expit(a + SPREADS[model] * z) @ mu - prior, -60.0, 60.0)
+    eta = expit(shift + SPREADS[model] * z)
+    low, high = eta / selection, np.minimum(eta * selection, 1.0)
+    level = brentq(lambda t: np.clip(t, low, high) @ mu - prior, 0.0, 1.0)
+    minimax = np.clip(level, low, high)
+    risk = {
+        name: float((eta * (1 - p) ** 2 + (1 - eta) * p**2) @ mu)
+        for name, p in (("plain", eta), ("minimax", minimax))
+    }
+    return {
+        "plain_random": risk["plain"],
+        "plain_worst": worst(eta, eta, mu, selection),
+        "minimax_random": risk["minimax"],
+        "minimax_worst": worst(minimax, eta, mu, selection),
+    }
+
+
+# Presence records of species compared with an independent survey (Elith et al. 2020). Records are
+# the labeled positives, the survey sites are the unlabeled rows, and the survey shows where the
+# species occurs: the prior is known exactly, but records come from places where people go. A model
+# is trained on one half of the records and evaluated on the other.
+SELECTIONS = (1.0, 1.5, 2.0, 3.0)
+MEASURED = ("auroc", "brier", "precision_at", "ece")
+RANKED = ("auroc", "precision_at")  # the factor required by the survey is computed for these
+RECORDS = 60
+
+
+def new(name: str) -> ClassifierMixin:
+    if name == "logistic":
+        return LogisticRegression(max_iter=500)
+    options = {"max_iter": 80, "max_leaf_nodes": 8, "learning_rate": 0.05}
+    return HistGradientBoostingClassifier(**options, random_state=0)
+
+
+def measure(region: str, model: str) -> list[dict]:
+    """Return every metric for every species with enough records, at each selection factor."""
+    return [row for one in nceas.species(region, RECORDS) for row in one_species(one, new(model))]
+
+
+def one_species(species: nceas.Species, model: ClassifierMixin) -> list[dict]:
+    """Return the rows for one species."""
+    order = seeded("nceas", species.name).permutation(len(species.records))
+    train, held = np.array_split(species.records[order], 2)
+    probability, prior = species.scorer(model, train), float(species.present.mean())
+
+    def score(x: np.ndarray) -> np.ndarray:
+        """Return the share of presences, given that the odds of a record are a multiple of it."""
+        record = np.clip(probability(x), 1e-9, 1 - 1e-9)
+        return np.minimum(record / (1 - record) * prior * len(species.background) / len(train), 1.0)
+
+    scores = PUScores(score(held), score(species.sites), prior=prior, setting="two-sample")
+    truth = PUScores.from_labels(species.present, score(species.sites))
+    edges = bin_scores(scores).edges
+    return [one_metric(species.name, metric, scores, truth, edges) for metric in MEASURED]
+
+
+def one_metric(
+    name: str, metric: str, scores: PUScores, truth: PUScores, edges: np.ndarray
+) -> dict[str, object]:
+    """Return whether the survey's value lies inside, the width, and the required factor."""
+    options = {"edges": edges} if metric == "ece" else {}
+    target = METRICS[metric].function(truth, **options)
+    found = [estimate(metric, scores.with_selection(g), **options) for g in SELECTIONS]
+    row = {
+        "species": name,
+        "metric": metric,
+        "records": int(scores.n_positive),
+        "prior": scores.known_prior,
+        "survey": target,
+        "value": found[0].value,
+    }
+    for factor, one in zip(SELECTIONS, found, strict=True):
+        row[f"inside_{factor:g}"] = one.low <= target <= one.high
+        row[f"width_{factor:g}"] = one.high - one.low
+    needed = tipping_selection(metric, scores, target, **options) if metric in RANKED else np.nan
+    return row | {"needed": needed}
 
 
 def adversarial(run: Run) -> None:
     every = cells(
-        world=list(worlds.NEGATIVES),
-        setting=["two-sample", "one-sample"],
-        prior=[0.02, 0.1, 0.5],
-        n_positive=run.pick([100, 300, 1000], [100]),
-        trials=[run.trials(60, 5)],
+        world=worlds.NEGATIVES,
+        setting=SETTINGS,
+        prior=(0.02, 0.1, 0.5),
+        n_positive=run.pick((100, 300, 1000), 100),
+        trials=run.trials(60, 5),
     )
     run.resume("adversarial", worlds.cover, every)
 
@@ -26,41 +139,62 @@ def adversarial(run: Run) -> None:
 def again(run: Run) -> None:
     """Repeat the measurement with more and different draws for each metric of a cell that looks
     weak."""
-    short: dict[tuple, list[str]] = {}
-    for row in read(run.out / "adversarial.csv"):
-        if min(row["low_reached"], row["high_reached"]) < worlds.AGAIN:
-            cell = tuple(row[key] for key in ("world", "setting", "prior", "n_positive"))
-            short.setdefault(cell, []).append(row["metric"])
-    names = ("world", "setting", "prior", "n_positive")
-    every = [
-        dict(zip(names, cell, strict=True)) | {"trials": run.trials(400, 5), "metrics": metric}
-        for cell, metrics in short.items()
-        for metric in metrics
+    names, trials = ("world", "setting", "prior", "n_positive"), run.trials(400, 5)
+    weak = [
+        {name: row[name] for name in names} | {"trials": trials, "metrics": row["metric"]}
+        for row in read(run.out / "adversarial.csv")
+        if min(row["low_reached"], row["high_reached"]) < AGAIN
     ]
-    if every:
-        run.resume("again", worlds.cover, every)
+    run.resume("again", worlds.cover, weak)
 
 
 def species(run: Run) -> None:
-    if data_file("nceas") is None:
-        return
-    regions = run.pick(list(GROUPS), ["SA"])
-    every = cells(region=regions, model=list(nceas.MODELS))
-    run.resume("species", nceas.measure, every)
+    every = cells(region=nceas.regions(*run.pick((), ("SA",))), model=("logistic", "boosted"))
+    run.resume("species", measure, every)
 
 
 def maps(run: Run) -> dict[str, list]:
-    every = cells(model=list(minimax.SPREADS), prior=[0.02, 0.1, 0.5], selection=[1.5, 2.0, 3.0])
-    return {"minimax": run.rows(minimax.compare, every)}
+    every = cells(model=SPREADS, prior=(0.02, 0.1, 0.5), selection=(1.5, 2.0, 3.0))
+    return {"minimax": run.rows(compare, every)}
 
 
 def outer_bounds(run: Run) -> dict[str, list]:
-    every = cells(kind=list(outer.KINDS), cases=[run.trials(200, 5)])
-    return {"outer": run.rows(outer.excess, every)}
+    return {"outer": run.rows(outer.excess, cells(kind=outer.KINDS, cases=run.trials(200, 5)))}
 
 
-STUDY = Study(
-    "selection",
-    (species, maps, adversarial, again, outer_bounds),
-    page="experiments.selection.page",
-)
+TITLES = {
+    "auroc": "AUROC",
+    "brier": "Brier score",
+    "precision_at": "precision at the 10% most suitable sites",
+    "ece": "ECE",
+}
+
+
+def ends(rows: list[Row]) -> np.ndarray:
+    """How often each end was reached, shape (2, cells)."""
+    return np.array([column(rows, f"{end}_reached") for end in ("low", "high")])
+
+
+def low_ends(tables: Tables) -> Row:
+    """Return how many ends were reached less often than `AGAIN`, and how many chance would give."""
+    rows = tables("adversarial")
+    shares, draws = ends(rows), rows[0]["trials"]
+    chance = float(binom.cdf(np.ceil(AGAIN * draws) - 1, draws, 0.5 + LEVEL / 2))
+    low = int((shares < AGAIN).sum())
+    return {"ends": shares.size, "low": low, "expected": shares.size * chance}
+
+
+def weak(tables: Tables) -> list[Row]:
+    """Return the ends that were reached least often, with the results of additional draws."""
+    rows = []
+    for x in tables("again"):
+        cell = {key: x[key] for key in ("world", "setting", "prior", "n_positive", "metric")}
+        (first,) = pick(tables("adversarial"), **cell)
+        for end in ("low", "high"):
+            if first[f"{end}_reached"] < AGAIN:
+                found = {"end": end, "first": first[f"{end}_reached"], "again": x[f"{end}_reached"]}
+                rows.append(cell | found)
+    return rows
+
+
+STUDY = Study("selection", (species, maps, adversarial, again, outer_bounds))

@@ -97,4 +97,4 @@ def size(run: Run) -> dict[str, list]:
     return {"size": run.rows(reject, every, trials=run.trials(4000, 20))}
 
 
-STUDY = Study("coverage", parts=(coverage, size), page=__name__)
+STUDY = Study("coverage", (coverage, size))

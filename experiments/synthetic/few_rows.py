@@ -8,14 +8,14 @@ unequal labeling rates.
 
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri, stdtrit
 from scipy.stats import binom
 
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Tables, column, pick, read, table, write
+from experiments.tables import Row, Tables, column, read, write
 from noneg.calibration import calibration_test
 from noneg.intervals import UNTRUSTED
 from noneg.metrics import METRICS, RECOMMENDED
@@ -37,6 +37,7 @@ WANTED, LEAST = (0.93, 0.985), 0.9
 # Shares of calibrated scores that a test at 5% should reject.
 SIZES = (0.03, 0.07)
 SETTINGS = ("two-sample", "one-sample", "importance", "propensity")
+KEYS = ("world", "prior", "n_positive", "n_unlabeled", "setting")
 # Scores of negatives and positives.
 Classes = tuple[np.ndarray, np.ndarray]
 
@@ -168,7 +169,7 @@ def draw(
 
 def measure(
     names: Iterable[str], world: str, prior: float, trials: int, block: int = 0, **sizes: object
-) -> list[dict[str, object]]:
+) -> list[Row]:
     """Return coverage, misses on each side and widths of these metrics in one cell."""
     target = truth(world, prior)
     if sizes["setting"] == "one-sample":
@@ -193,7 +194,7 @@ def summary(
     high: np.ndarray,
     raw: np.ndarray,
     trusted: np.ndarray,
-) -> dict[str, object]:
+) -> Row:
     below, above = target < low - ROUNDING, target > high + ROUNDING
     defined, bounded = raw[np.isfinite(raw)], np.isfinite(high) & np.isfinite(low)
     return {
@@ -211,7 +212,7 @@ def summary(
     }
 
 
-def pooled(rows: list[dict[str, object]]) -> dict[str, object]:
+def pooled(rows: list[Row]) -> Row:
     """Return one row for the blocks of a cell."""
     draws = column(rows, "draws")
 
@@ -229,24 +230,19 @@ def pooled(rows: list[dict[str, object]]) -> dict[str, object]:
     }
 
 
-def every_cell(worlds: Iterable[str]) -> list[dict[str, object]]:
+def every_cell(worlds: Iterable[str]) -> list[Row]:
     """Return the cells: all populations in two samples, some of them in the other settings."""
-    plain = cells(world=worlds, prior=PRIORS, n_positive=(30, 100, 300), n_unlabeled=(3000,))
-    plain += cells(world=worlds, prior=PRIORS, n_positive=(30,), n_unlabeled=(30_000,))
-    other = cells(
-        world=worlds,
-        prior=(0.05, 0.3, 0.6),
-        n_positive=(30, 100),
-        n_unlabeled=(3000,),
-        setting=SETTINGS[1:],
-    )
+    two = {"world": worlds, "prior": PRIORS}
+    plain = cells(**two, n_positive=(30, 100, 300), n_unlabeled=3000, setting="two-sample")
+    plain += cells(**two, n_positive=30, n_unlabeled=30_000, setting="two-sample")
+    few = {"n_positive": (30, 100), "n_unlabeled": 3000, "setting": SETTINGS[1:]}
+    other = cells(world=worlds, prior=(0.05, 0.3, 0.6), **few)
     # In one sample, the number of labeled positives cannot exceed the number of positives.
-    other = [
+    return plain + [
         cell
         for cell in other
         if cell["setting"] != "one-sample" or cell["n_positive"] < 0.8 * cell["prior"] * 3000
     ]
-    return [cell | {"setting": "two-sample"} for cell in plain] + other
 
 
 def coverage(run: Run) -> None:
@@ -263,11 +259,11 @@ def coverage(run: Run) -> None:
     cells = [
         cell | few | {"block": k} for k in blocks for cell in run.pick(chosen[:200], chosen[::60])
     ]
-    run.resume("blocks", partial(measure, names), cells)
+    run.resume("blocks", measure, cells, names=names)
     groups = {}
     for row in read(run.out / "blocks.csv"):
         row.pop("block"), row.pop("trials")
-        key = tuple(row[name] for name in (*chosen[0], "metric"))
+        key = tuple(row[name] for name in (*KEYS, "metric"))
         groups.setdefault(key, []).append(row)
     write(path, kept + [pooled(rows) for rows in groups.values()], run.digits)
     (run.out / "blocks.csv").unlink()
@@ -275,21 +271,20 @@ def coverage(run: Run) -> None:
 
 def again(run: Run) -> dict[str, list]:
     """Measure the cells that look too low once more, with draws of their own."""
-    rows = [row for row in read(run.out / "coverage.csv") if below(row, 0.93)]
-    keys = ("world", "prior", "n_positive", "n_unlabeled", "setting")
     found = []
-    for row in rows:
-        # A block whose draws come after all draws of the table.
-        cell = {key: row[key] for key in keys} | {"trials": run.trials(1000, 10), "block": 10}
-        (fresh,) = measure((row["metric"],), **cell)
-        found.append({key: row[key] for key in keys} | fresh | {"before": row["coverage"]})
+    for row in read(run.out / "coverage.csv"):
+        if below(row, 0.93):
+            cell = {key: row[key] for key in KEYS}
+            # A block whose draws come after all draws of the table.
+            (fresh,) = measure((row["metric"],), **cell, trials=run.trials(1000, 10), block=10)
+            found.append(cell | fresh | {"before": row["coverage"]})
     return {"again": found}
 
 
 CODED = ("ok", "check", "stop")
 
 
-def verdict(world: str, prior: float, n_positive: int, trials: int) -> dict[str, object]:
+def verdict(world: str, prior: float, n_positive: int, trials: int) -> Row:
     """Return how often the verdict for one cell has each code."""
     said = dict.fromkeys(CODED, 0)
     for trial in range(trials):
@@ -312,18 +307,14 @@ def verdicts(run: Run) -> dict[str, list]:
 
 def size(run: Run) -> None:
     """How often does the test reject calibrated scores?"""
-    every = cells(
-        world=("calibrated", "skewed"),
-        prior=PRIORS,
-        n_positive=(30, 300),
-        setting=("two-sample", "propensity", "importance"),
-    )
-    chosen = [cell | {"trials": run.trials(1000, 10)} for cell in every]
+    settings = ("two-sample", "propensity", "importance")
+    axes = {"prior": PRIORS, "n_positive": (30, 300), "setting": settings}
+    chosen = cells(world=("calibrated", "skewed"), **axes, trials=run.trials(1000, 10))
     seeded("order").shuffle(chosen)
     run.resume("size", rejected, run.pick(chosen, chosen[:2]))
 
 
-def rejected(trials: int, **cell: object) -> list[dict[str, object]]:
+def rejected(trials: int, **cell: object) -> Row:
     """Return how often the combined test rejects, and, in some draws, the grouped chi-square."""
     p = {"both": [], "grouped": []}
     for k in range(trials):
@@ -332,27 +323,18 @@ def rejected(trials: int, **cell: object) -> list[dict[str, object]]:
             # A common seed for all draws would share the noise of its redraws.
             found = calibration_test(scores, statistic=statistic, replicates=99, seed=k)
             p[statistic].append(found.p_value)
-    return [{name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}]
+    return {name: np.mean(np.array(values) <= 0.05) for name, values in p.items()}
 
 
-def below(row: dict[str, object], share: float) -> bool:
+def below(row: Row, share: float) -> bool:
     """Return whether a binomial test at 1% puts the coverage of a cell below this share."""
     hits = round(row["coverage"] * row["draws"])
     return binom.cdf(hits, row["draws"], share) < 0.01
 
 
-def show_coverage(tables: Tables) -> str:
-    """Return one line per metric: the distribution of its coverage over the cells."""
-    return coverage_table(cells_by_trust(tables)[True])
-
-
-def show_untrusted(tables: Tables) -> str:
-    """Return the same for cells whose estimates state that no interval can be trusted."""
-    return coverage_table(cells_by_trust(tables)[False])
-
-
-def cells_by_trust(tables: Tables) -> dict[bool, list[dict[str, object]]]:
-    rows, names = tables("coverage"), ("world", "prior", "n_positive", "n_unlabeled", "setting")
+def cells_by_trust(tables: Tables) -> dict[bool, list[Row]]:
+    """Return the cells whose estimates can be trusted, and those that state that none can be."""
+    rows, names = tables("coverage"), KEYS
     doubted = {tuple(row[n] for n in names) for row in rows if row["trusted"] < 0.5}
     found = {True: [], False: []}
     for row in rows:
@@ -360,76 +342,22 @@ def cells_by_trust(tables: Tables) -> dict[bool, list[dict[str, object]]]:
     return found
 
 
-def coverage_table(rows: list[dict[str, object]]) -> str:
-    lines = []
-    for name in dict.fromkeys(row["metric"] for row in rows):
-        mine = pick(rows, metric=name)
-        found, draws = column(mine, "coverage"), column(mine, "draws")
-        moving = [row for row in mine if row["oracle"] > 0.0 and np.isfinite(row["width"])]
-        ratio = np.median([row["width"] / row["oracle"] for row in moving])
-        over = found > WANTED[1]
-        counts = [
-            np.sum(found < LEAST),
-            np.sum(found < WANTED[0]),
-            np.sum((found >= WANTED[0]) & ~over),
-            np.sum(over),
-            sum(at_an_end(row) for row, above in zip(mine, over, strict=True) if above),
-        ]
-        share = np.average(found, weights=draws)
-        words = [f"{100 * share:.1f}", f"{100 * found.min():.1f}", *map(str, counts)]
-        words += [f"{100 * np.mean(column(mine, 'bounded')):.1f}", f"{ratio:.2f}"]
-        lines.append([METRICS[name].title, str(found.size), *words])
-    head = "metric | cells | mean % | lowest % | below 90% | below 93% | 93 to 98.5% | above 98.5%"
-    return table(head + " | of these fixed or at an end | finite % | width", lines)
+def relative_width(rows: list[Row]) -> float:
+    """Return the median width, relative to that of an interval from the true spread."""
+    moving = [row for row in rows if row["oracle"] > 0.0 and np.isfinite(row["width"])]
+    return np.median([row["width"] / row["oracle"] for row in moving])
 
 
-def at_an_end(row: dict[str, object]) -> bool:
-    """Return whether the estimate hardly varies, or the truth lies next to an end of the range."""
-    low, high = METRICS[row["metric"]].range
-    near = 0.01 * (high - low) if np.isfinite(high - low) else 0.01
-    return row["oracle"] <= near / 10.0 or min(row["target"] - low, high - row["target"]) <= near
-
-
-def show_again(tables: Tables) -> str:
-    """Return one line per cell that was measured once more."""
-    lines = [
-        [METRICS[row["metric"]].title]
-        + [str(row[key]) for key in ("world", "prior", "n_positive", "n_unlabeled", "setting")]
-        + [f"{100 * row['before']:.1f}", str(row["draws"]), f"{100 * row['coverage']:.1f}"]
-        for row in tables("again")
-    ]
-    head = "metric | world | prior | positives | unlabeled | setting | before % | new draws | new %"
-    return table(head, lines)
-
-
-def show_verdicts(tables: Tables) -> str:
-    """Return one line per cell: how often the verdict has each code, in percent."""
-    lines = [
-        [str(row[key]) for key in ("world", "prior", "n_positive")]
-        + [f"{100 * row[key]:.0f}" for key in (*CODED, "wrong")]
-        for row in tables("verdicts")
-    ]
-    return table("world | prior | positives | ok % | check % | stop % | wrong %", lines)
-
-
-def show_size(tables: Tables) -> str:
-    """Return how often the tests reject at 5%, by setting and number of positives."""
-    rows, lines = tables("size"), []
-    for setting, n in sorted({(row["setting"], row["n_positive"]) for row in rows}):
-        mine = pick(rows, setting=setting, n_positive=n)
-        both = column(mine, "both")
-        kept = np.sum((both >= SIZES[0]) & (both <= SIZES[1]))
-        words = [
-            f"{100 * x:.1f}"
-            for found in (both, column(mine, "grouped"))
-            for x in (found.min(), found.mean(), found.max())
-        ]
-        lines.append([setting, str(n), str(len(mine)), str(kept), *words])
-    return table(
-        "setting | positives | cells | 3 to 7% | lowest % | mean % | most % | "
-        "grouped: lowest % | mean % | most %",
-        lines,
-    )
+def ends(rows: list[Row]) -> int:
+    """Count the cells whose estimate hardly varies, or whose truth lies next to an end of the
+    range."""
+    found = 0
+    for row in rows:
+        low, high = METRICS[row["metric"]].range
+        near = 0.01 * (high - low) if np.isfinite(high - low) else 0.01
+        room = min(row["target"] - low, high - row["target"])
+        found += row["oracle"] <= near / 10.0 or room <= near
+    return found
 
 
 def arguments(parser: ArgumentParser) -> None:
@@ -437,6 +365,4 @@ def arguments(parser: ArgumentParser) -> None:
 
 
 PARTS = (coverage, again, verdicts, size)
-STUDY = Study(
-    "few_rows", PARTS, __name__, optional=("again", "verdicts", "size"), arguments=arguments
-)
+STUDY = Study("few_rows", PARTS, optional=("again", "verdicts", "size"), arguments=arguments)

@@ -4,14 +4,12 @@ For populations from well to badly calibrated, priors from .05 to .5 and 30 to 1
 mean absolute distance of every calibration error in the registry from the true one.
 """
 
-import math
-
 import numpy as np
 
 from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, panels, shared_legend
 from experiments.study import Run, Study, cells
 from experiments.synthetic.worlds import LINES, MIXTURES, draw, shaped
-from experiments.tables import Row, Tables, column, distinct, pick, table
+from experiments.tables import Row, Tables, column, distinct, pick, records, standard_error
 from noneg.metrics import METRICS
 
 PRIORS = (0.05, 0.2, 0.5)
@@ -29,16 +27,9 @@ def distances(world: str, prior: float, n_positive: int, trials: int) -> list[Ro
         scores = draw(law, n_positive, "two-sample", trial)
         values[trial] = [METRICS[name].function(scores) for name in NAMES]
     gap = np.abs(values - truth)
-    return [
-        {
-            "metric": name,
-            "tce": truth,
-            "mean": values[:, k].mean(),
-            "error": gap[:, k].mean(),
-            "standard_error": gap[:, k].std(ddof=1) / math.sqrt(trials),
-        }
-        for k, name in enumerate(NAMES)
-    ]
+    mean, error = values.mean(axis=0), gap.mean(axis=0)
+    spread = [standard_error(column) for column in gap.T]
+    return records(metric=NAMES, tce=truth, mean=mean, error=error, standard_error=spread)
 
 
 def study(run: Run) -> dict[str, list[Row]]:
@@ -53,40 +44,33 @@ def mean_error(rows: list[Row], **wanted: object) -> float:
     return column(pick(rows, **wanted), "error").mean()
 
 
-def text_summary(tables: Tables) -> str:
+def ranked(rows: list[Row]) -> list[tuple[str, list[float]]]:
     """Return the mean absolute error per metric and size, over priors and populations, best metric
-    first."""
-    rows = tables("study")
+    first; the last number is the mean over sizes."""
     sizes = sorted(distinct(rows, "n_positive"))
     errors = {m: [mean_error(rows, metric=m, n_positive=n) for n in sizes] for m in NAMES}
-    ranked = sorted(errors.items(), key=lambda item: float(np.mean(item[1])))
-    lines = [[f"`{m}`", *(f"{v:.4f}" for v in (*found, np.mean(found)))] for m, found in ranked]
-    return table(["metric", *(f"n_P = {n:,}" for n in sizes), "all"], lines, "lr")
+    found = [(name, [*own, float(np.mean(own))]) for name, own in errors.items()]
+    return sorted(found, key=lambda pair: pair[1][-1])
 
 
 def draw_study(tables: Tables):
     """Plot the distance against the number of positives, one panel per population."""
     rows = tables("study")
     worlds = [*LINES, *MIXTURES]
-    figure, axes = panels(1, len(worlds), size=(20, 4.4), shade=None, layout=None, sharey=True)
+    labels = {"titles": worlds, "x": "labeled positives", "y": "mean distance from the true error"}
+    options = {"shade": None, "layout": None, "sharey": True} | labels
+    figure, axes = panels(1, len(worlds), size=(20, 4.4), **options)
     for ax, world in zip(axes, worlds, strict=True):
         for k, name in enumerate(NAMES):
             mine = pick(rows, world=world, metric=name)
             sizes = sorted(distinct(mine, "n_positive"))
-            ax.plot(
-                sizes,
-                [mean_error(mine, n_positive=n) for n in sizes],
-                color=COLORS[k % len(COLORS)],
-                marker=MARKERS[k % len(MARKERS)],
-                linestyle="-" if k < len(COLORS) else "--",
-                markersize=4,
-                label=name,
-            )
-        ax.set(title=world, xscale="log", yscale="log", xlabel="labeled positives")
-    axes[0].set_ylabel("mean distance from the true error")
+            look = {"color": COLORS[k % len(COLORS)], "marker": MARKERS[k % len(MARKERS)]}
+            look |= {"ls": "-" if k < len(COLORS) else "--", "ms": 4, "label": name}
+            ax.plot(sizes, [mean_error(mine, n_positive=n) for n in sizes], **look)
+        ax.set(xscale="log", yscale="log")
     shared_legend(figure, axes[0], 6, loc="lower center", frameon=False)
     figure.tight_layout(rect=(0, 0.14, 1, 1))
     return figure
 
 
-STUDY = Study("metric_study", parts=(study,), page=__name__, style={"savefig.dpi": 110})
+STUDY = Study("metric_study", (study,), style={"savefig.dpi": 110})

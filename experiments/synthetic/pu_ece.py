@@ -5,24 +5,246 @@ TCE|, fits its rate and compares it with Theorem 1.
 """
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from experiments.drawing import style
 from experiments.study import Run, Study, seeded
-from experiments.synthetic import bias_page
-from experiments.synthetic.bias import SIZES, Measured, all_cells, figure_tables, measure
-from experiments.synthetic.worlds import PAPER, known
-from experiments.tables import Row
-from noneg.bins import bin_scores
+from experiments.synthetic.worlds import PAPER, Known, known
+from experiments.tables import Row, records, standard_error
+from noneg.bins import bin_scores, labeled_order_rule, order_rule
 from noneg.calibration import reliability
+from noneg.calibration.errors import norm
+from noneg.scores import PUScores
+from noneg.theory import Bound, bias_bound, labeled_bias_bound
 
-LESS = "less calibrated"
+SIZES = [round(10 ** (1 + k / 4)) for k in range(13)]  # 10 to 10,000
+SLOPE_RANGES = ((100, 10_000), (10, 10_000))
+RESAMPLES = 2000
+FIXED_POSITIVES = (100, 1000, 10_000)
+LIMIT = "n_P = N, n_U = inf"
+LABELED, LABELED_MORE = "labeled, n = N", "labeled, n = N, more bins"
+# Sizes of the positive and the unlabeled sample at N; None for labeled data.
+SETTINGS = {
+    4: {
+        LIMIT: lambda n: (n, math.inf),
+        "n_P = inf, n_U = N": lambda n: (math.inf, n),
+        "n_P = N, n_U = 10 N": lambda n: (n, 10 * n),
+        LABELED: None,
+        LABELED_MORE: None,
+    },
+    5: {f"n_P = {p}, n_U = N": lambda n, p=p: (p, n) for p in FIXED_POSITIVES}
+    | {LIMIT: lambda n: (n, math.inf)},
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of a figure: a population, a setting and a size, measured in many trials."""
+
+    figure: int
+    world: str
+    setting: str
+    n: int
+    trials: int
+    known: Known
+
+    @property
+    def curve(self) -> tuple[int, str, str]:
+        return self.figure, self.world, self.setting
+
+    @property
+    def sizes(self) -> tuple[float, float] | None:
+        rule = SETTINGS[self.figure][self.setting]
+        return None if rule is None else rule(self.n)
+
+    @property
+    def n_marginal(self) -> float:
+        return self.n if self.sizes is None else self.sizes[1]
+
+    @property
+    def rule(self) -> int:
+        """Number of bins by the paper's rule."""
+        prior = self.known.world.prior
+        if self.sizes is not None:
+            return order_rule(*self.sizes, prior)
+        if self.setting == LABELED_MORE:
+            return order_rule(self.n, math.inf, prior)
+        return labeled_order_rule(self.n)
+
+    @property
+    def bins(self) -> int:
+        """The rule, capped so that every bin of equal mass contains at least two rows."""
+        return self.rule if math.isinf(self.n_marginal) else min(self.rule, self.n_marginal // 2)
+
+    @property
+    def names(self) -> Row:
+        return {"world": self.world, "setting": self.setting, "n": self.n, "bins": self.bins}
+
+    def draw(self, trial: int) -> PUScores:
+        rng = seeded(*self.curve, self.n, trial)
+        if self.sizes is None:
+            return self.known.world.draw(n=self.n, setting="labeled", seed=rng)
+        return self.known.world.draw(*self.sizes, setting="two-sample", seed=rng)
+
+    def bound(self, binning: str, delta: float | None = None, form: str = "corrected") -> Bound:
+        """Theorem 1, and for labeled data the bound of Futami & Fujisawa (2024) behind it."""
+        options = {
+            "bins": self.bins,
+            "binning": binning,
+            "lipschitz": self.known.lipschitz,
+            "delta": delta,
+            "form": form,
+        }
+        if self.sizes is None:
+            return labeled_bias_bound(self.n, **options)
+        return bias_bound(*self.sizes, self.known.world.prior, **options)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results of the trials in one cell with one kind of bins, one entry per trial."""
+
+    cell: Cell
+    binning: str
+    ece: np.ndarray
+    binned_tce: np.ndarray
+
+    @property
+    def error(self) -> np.ndarray:
+        """ECE minus TCE."""
+        return self.ece - self.cell.known.tce
+
+    @property
+    def total(self) -> np.ndarray:
+        return np.abs(self.error)
+
+    @property
+    def from_binning(self) -> np.ndarray:
+        return np.abs(self.binned_tce - self.cell.known.tce)
+
+    @property
+    def from_noise(self) -> np.ndarray:
+        return np.abs(self.ece - self.binned_tce)
+
+
+def all_cells(worlds: dict[str, Known], shown: dict[int, list[str]], sizes: list[int], trials: int):
+    """Return the cells for both figures; `shown` names the populations in each."""
+    return [
+        {"cell": Cell(figure, world, setting, n, trials, worlds[world])}
+        for figure, settings in SETTINGS.items()
+        for world, setting, n in product(shown[figure], settings, sizes)
+    ]
+
+
+def measure(cell: Cell, binnings: tuple[str, ...]) -> list[Measured]:
+    """Run every trial of a cell, with all kinds of bins on the same rows."""
+    values = np.empty((len(binnings), 2, cell.trials))
+    for trial in range(cell.trials):
+        scores = cell.draw(trial)
+        for kind, binning in enumerate(binnings):
+            binned = bin_scores(scores, bins=cell.bins, binning=binning)
+            values[kind, :, trial] = norm(binned, 1), cell.known.world.binned_tce(binned.edges)
+    return [Measured(cell, binning, *v) for binning, v in zip(binnings, values, strict=True)]
+
+
+def bias_row(m: Measured) -> Row:
+    """One point of Figure 4 or 5."""
+    low, high = np.quantile(m.total, [0.05, 0.95])
+    return m.cell.names | {
+        "capped": m.cell.bins < m.cell.rule,
+        "bias": m.total.mean(),
+        "low": low,
+        "high": high,
+        "signed_bias": m.error.mean(),
+        "sd": m.error.std(ddof=1),
+        "binning_bias": m.from_binning.mean(),
+        "statistical_bias": m.from_noise.mean(),
+        "bound": m.cell.bound("mass").value,
+        "trials": m.cell.trials,
+    }
+
+
+def log_slope(sizes: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the least-squares slope of log values on log sizes, along the last axis."""
+    x = np.log(sizes) - np.log(sizes).mean()
+    return np.log(values) @ x / (x @ x)
+
+
+def slope_row(curve: list[Measured], low: int, high: int) -> Row:
+    """Fit the rate of one curve; the standard error comes from resampling trials at every size."""
+    curve = [m for m in curve if low <= m.cell.n <= high]
+    sizes = np.array([m.cell.n for m in curve], dtype=float)
+    total = np.array([m.total for m in curve])
+    cell = curve[0].cell
+    rng = seeded("slope", *cell.curve, low, high)
+    pick = rng.integers(cell.trials, size=(RESAMPLES, *total.shape))
+    means = np.take_along_axis(total[None], pick, axis=2).mean(axis=2)
+    bounds = np.array([m.cell.bound("mass").value for m in curve])
+    spread = np.array([m.error.std(ddof=1) for m in curve])
+    signed = np.array([m.error.mean() for m in curve])
+    return {
+        "figure": cell.figure,
+        "world": cell.world,
+        "setting": cell.setting,
+        "n_low": low,
+        "n_high": high,
+        "slope": log_slope(sizes, total.mean(axis=1)),
+        "standard_error": log_slope(sizes, means).std(ddof=1),
+        "signed_slope": log_slope(sizes, signed) if (signed > 0.0).all() else math.nan,
+        "sd_slope": log_slope(sizes, spread),
+        "bound_slope": log_slope(sizes, bounds),
+    }
+
+
+def slope_rows(mass: list[Measured]) -> list[Row]:
+    curves: dict[tuple, list[Measured]] = {}
+    for m in mass:
+        curves.setdefault(m.cell.curve, []).append(m)
+    return [slope_row(curve, *ends) for curve in curves.values() for ends in SLOPE_RANGES]
+
+
+def mean_and_error(name: str, values: np.ndarray) -> Row:
+    return {name: values.mean(), f"{name}_se": standard_error(values)}
+
+
+def floor_rows(mass: list[Measured]) -> list[Row]:
+    """Return the bias at the largest n_U, and the limit for infinitely many unlabeled rows."""
+    at = {(m.cell.world, m.cell.setting, m.cell.n): m.total for m in mass if m.cell.figure == 5}
+    worlds, last = dict.fromkeys(world for world, _, _ in at), max(n for _, _, n in at)
+    return [
+        {"world": world, "n_positive": p, "n_unlabeled": last}
+        | mean_and_error("bias", at[world, f"n_P = {p}, n_U = N", last])
+        | mean_and_error("floor", at[world, LIMIT, p])
+        for world, p in product(worlds, FIXED_POSITIVES)
+    ]
+
+
+def world_rows(worlds: dict[str, Known]) -> list[Row]:
+    return [{"world": w, "tce": k.tce, "lipschitz": k.lipschitz} for w, k in worlds.items()]
+
+
+def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dict[str, list[Row]]:
+    """Return the tables for Figures 4 and 5, for bins of equal mass."""
+    mass = [m for m in measured if m.binning == "mass"]
+    points = {
+        f"figure{figure}": [bias_row(m) for m in mass if m.cell.figure == figure]
+        for figure in SETTINGS
+    }
+    rates = {"slopes": slope_rows(mass), "floors": floor_rows(mass)}
+    return points | rates | {"worlds": world_rows(worlds)}
+
+
+SYNTHETIC = ("less calibrated", "better calibrated")
+LESS = SYNTHETIC[0]
 # The calibrated classifier is a control for the rates; it is not in the paper.
-SHOWN = {4: list(PAPER), 5: list(bias_page.SYNTHETIC)}
+SHOWN = {4: list(PAPER), 5: list(SYNTHETIC)}
 BINNINGS = ("mass", "width")
 DELTA = 0.1
-DIAGRAM_SIZES, DIAGRAM_BINS = (1000, 10_000), 15
+DIAGRAM_SIZES, DIAGRAM_BINS, GRID = (1000, 10_000), 15, np.linspace(0.0, 1.0, 201)
 
 
 def theorem_row(m: Measured) -> Row:
@@ -59,29 +281,19 @@ def diagram_rows(binning: str, trials: int) -> list[Row]:
         diagram = reliability(world.draw(*DIAGRAM_SIZES, setting="two-sample", seed=rng), **options)
         score[trial], frequency[trial] = diagram.score, diagram.frequency
     truth = bin_scores(world.draw(math.inf, math.inf, setting="two-sample", seed=0), **options)
-    return [
-        {
-            "binning": binning,
-            "bin": b + 1,
-            "left": truth.edges[b],
-            "right": truth.edges[b + 1],
-            "score": score[:, b].mean(),
-            "frequency": frequency[:, b].mean(),
-            "sd": frequency[:, b].std(ddof=1),
-            "share_above_one": (frequency[:, b] > 1.0).mean(),
-            "true_score": truth.mean_score[b],
-            "true_frequency": truth.frequency[b],
-            "trials": trials,
-        }
-        for b in range(DIAGRAM_BINS)
-    ]
-
-
-def curve_rows() -> list[Row]:
-    """The true calibration curve behind Figure 6."""
-    score = np.linspace(0.0, 1.0, 201)
-    posterior = PAPER[LESS].posterior(score)
-    return [{"score": s, "posterior": p} for s, p in zip(score, posterior, strict=True)]
+    return records(
+        binning=binning,
+        bin=range(1, DIAGRAM_BINS + 1),
+        left=truth.edges[:-1],
+        right=truth.edges[1:],
+        score=score.mean(axis=0),
+        frequency=frequency.mean(axis=0),
+        sd=frequency.std(axis=0, ddof=1),
+        share_above_one=(frequency > 1.0).mean(axis=0),
+        true_score=truth.mean_score,
+        true_frequency=truth.frequency,
+        trials=trials,
+    )
 
 
 def study(run: Run) -> dict[str, list[Row]]:
@@ -91,9 +303,10 @@ def study(run: Run) -> dict[str, list[Row]]:
     measured = [m for both in found for m in both]
     return figure_tables(measured, worlds) | {
         "figure6": [row for binning in BINNINGS for row in diagram_rows(binning, trials)],
-        "figure6_curve": curve_rows(),
+        # The true calibration curve behind Figure 6.
+        "figure6_curve": records(score=GRID, posterior=PAPER[LESS].posterior(GRID)),
         "theorem1": [theorem_row(m) for m in measured],
     }
 
 
-STUDY = Study("pu_ece", parts=(study,), page=bias_page.__name__, style=style())
+STUDY = Study("pu_ece", parts=(study,), page="experiments.synthetic.pu_ece_page", style=style())

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from experiments.study import data_file, seeded
+from experiments.study import arrays, seeded
 
 # Larger tables are cut to this many rows.
 MOST_ROWS = 2_000
@@ -79,22 +79,20 @@ def _digits() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def _stored(file: str, label: str, positive: tuple[int, ...]):
-    path = data_file(file)
-    if path is None:
+    stored = arrays(file)
+    if stored is None:
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        return pd.DataFrame(stored["X"]).add_prefix("x"), np.isin(stored[label], positive)
+    return pd.DataFrame(stored["X"]).add_prefix("x"), np.isin(stored[label], positive)
 
 
 def _covertype():
-    path = data_file("covtype.npz")
-    if path is None:
+    stored = arrays("covtype.npz")
+    if stored is None:
         return None
-    with np.load(path, allow_pickle=False) as stored:
-        X = pd.DataFrame(stored["quantitative"], columns=list(stored["quantitative_names"]))
-        for name in ("wilderness", "soil"):
-            X[name] = pd.Categorical(stored[name].astype(str))
-        return X, stored["cover_type"] == 2
+    X = pd.DataFrame(stored["quantitative"], columns=list(stored["quantitative_names"]))
+    for name in ("wilderness", "soil"):
+        X[name] = pd.Categorical(stored[name].astype(str))
+    return X, stored["cover_type"] == 2
 
 
 _OTHERS = {

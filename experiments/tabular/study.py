@@ -23,14 +23,22 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from experiments.study import Run, Study, cells, data_file, seeded
-from experiments.tables import Row
+from experiments.study import Run, Study, arrays, cells, seeded
+from experiments.tables import Row, Tables
 from experiments.tabular.data import HELD_OUT, TABLES, load
 from experiments.tabular.forest import PUExtraTrees
 from noneg.calibration import ece
+from noneg.evaluation import evaluate
+from noneg.lab.bench import CriticalDifferenceDisplay, Ranks, rank_methods
+from noneg.lab.bench.summaries import Cell
 from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.base import Rows
+from noneg.learning.boosting import discriminate
+from noneg.prior import estimate_prior
+from noneg.report import About
+from noneg.report.content import document
 from noneg.scores import PUScores
+from noneg.sklearn import PUStratifiedKFold
 from noneg.tables.frames import Columns
 
 SPLITS = 5
@@ -114,6 +122,11 @@ METHODS = {
 # Numeric features without missing values, for learners that require them.
 CODED = ("BaggingPU", FOREST, "pulearn Elkanoto", "pulearn bagging")
 ASKED = ("table", "labels", "prior", "method")
+REAL = {
+    "insulin, Akt": ("pu_insulin_phospho.npz", "s_akt"),
+    "insulin, mTOR": ("pu_insulin_phospho.npz", "s_mtor"),
+    "dietary restriction": ("pu_dr_genes_pathdip.npz", "s"),
+}
 MEASURES = ("auc", "brier", "accuracy", "ece", "seconds")
 
 
@@ -179,17 +192,15 @@ def answers(table: str, labels: str, prior: str, method: str) -> bool:
     )
 
 
-def asked(
-    run: Run, tables: tuple[str, ...], labels: str, prior: str, rates: Iterable[float]
-) -> None:
-    """Measure all methods that are run; splits are the outermost loop."""
+def asked(run: Run, labels: str, prior: str, rates: Iterable[float], names: Iterable[str]) -> None:
+    """Measure all methods that are run on these tables; splits are the outermost loop."""
     wanted = cells(
         split=range(run.trials(SPLITS, 1)),
-        table=[name for name in run.pick(tables, ("cancer",)) if load(name) is not None],
-        setting=["one-sample", "two-sample"],
+        table=[name for name in run.pick(names, ("cancer",)) if load(name) is not None],
+        setting=("one-sample", "two-sample"),
         rate=rates,
-        labels=[labels],
-        prior=[prior],
+        labels=labels,
+        prior=prior,
         method=METHODS,
     )
     run.resume("runs", learn, [c for c in wanted if answers(*(c[k] for k in ASKED))])
@@ -198,47 +209,31 @@ def asked(
 def scar(run: Run) -> None:
     """SCAR labels and a known prior."""
     for tables in (HELD_OUT, TABLES):
-        asked(run, tables, "scar", "known", RATES)
+        asked(run, "scar", "known", RATES, tables)
 
 
 def others(run: Run) -> None:
     """Estimated priors, and labels that are not random."""
     for tables in (HELD_OUT, TABLES):
         for rate in reversed(RATES):
-            asked(run, tables, "scar", "estimated", [rate])
-            asked(run, tables, "selected", "known", [rate])
+            asked(run, "scar", "estimated", [rate], tables)
+            asked(run, "selected", "known", [rate], tables)
 
 
-def real(run: Run) -> dict[str, list[Row]]:
+def real(_: Run) -> dict[str, list[Row]]:
     """Real PU tables: ranks of held-out positives among all rows; nothing else is known."""
-    del run
-    tables = {
-        "insulin, Akt": ("pu_insulin_phospho.npz", "s_akt"),
-        "insulin, mTOR": ("pu_insulin_phospho.npz", "s_mtor"),
-        "dietary restriction": ("pu_dr_genes_pathdip.npz", "s"),
-    }
     rows = []
-    for name, (file, label) in tables.items():
-        path = data_file(file)
-        if path is None:
-            continue
-        with np.load(path, allow_pickle=False) as stored:
+    for name, (file, label) in REAL.items():
+        stored = arrays(file)
+        if stored is not None:
             X, flags = stored["X"].astype(np.float32), stored[label] == 1
-        rows.append(
-            {"table": name, "positives": int(flags.sum()), "rows": flags.size} | ranks(X, flags)
-        )
+            row = {"table": name, "positives": int(flags.sum()), "rows": flags.size}
+            rows.append(row | held_out_ranks(X, flags))
     return {"real": rows}
 
 
-def ranks(X: np.ndarray, flags: np.ndarray) -> Row:
+def held_out_ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     """Return the ranks of held-out positives among all rows, and the verdict of the report."""
-    from noneg.evaluation import evaluate
-    from noneg.learning.boosting import discriminate
-    from noneg.prior import estimate_prior
-    from noneg.report import About
-    from noneg.report.content import document
-    from noneg.sklearn import PUStratifiedKFold
-
     warnings.simplefilter("ignore")
     prior = estimate_prior(discriminate(Rows(X, flags), "one-sample", 0))
     model = PUClassifier(setting="one-sample", prior=prior.value, n_jobs=1)
@@ -247,12 +242,11 @@ def ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     above = np.array([(p > s).mean() for s in p[flags]])
     scores = PUScores.from_pu_labels(flags, p, setting="one-sample")
     about = About(title="", source={}, command="")
-    verdict = document(evaluate(prior.apply(scores)), about).verdict[0]
     return {
         "prior": prior.value,
-        "median_rank": float(np.median(above)),
-        "in_top_10": float((above < 0.1).mean()),
-        "verdict": str(verdict),
+        "median_rank": np.median(above),
+        "in_top_10": (above < 0.1).mean(),
+        "verdict": str(document(evaluate(prior.apply(scores)), about).verdict[0]),
     }
 
 
@@ -280,11 +274,83 @@ def scale(run: Run) -> dict[str, list[Row]]:
     return {"scale": found}
 
 
+WORLD = ["table", "setting", "rate"]
+DRAW = ["split", *WORLD]
+GROUPS = {"development tables": TABLES, "held-out tables": HELD_OUT}
+NAMES = {
+    ("scar", "known"): "random labels, known prior",
+    ("scar", "estimated"): "random labels, estimated prior",
+    ("selected", "known"): "selected labels, known prior",
+}
+
+
+def runs_of(
+    tables: Tables,
+    labels: str = "scar",
+    prior: str = "known",
+    group: tuple[str, ...] = TABLES,
+) -> pd.DataFrame:
+    """Return the runs for one question, for draws and methods that are complete.
+
+    Methods without results for most draws are omitted; so are draws without results for another
+    method.
+    """
+    runs = pd.DataFrame(tables("runs"))
+    runs = runs[(runs["labels"] == labels) & (runs["prior"] == prior) & runs["table"].isin(group)]
+    for name in MEASURES:
+        runs[name] = pd.to_numeric(runs[name], errors="coerce")
+    draws = runs.groupby("method")["split"].count()
+    runs = runs[runs["method"].isin(draws.index[draws > draws.max() / 2])]
+    asked = runs.groupby(DRAW)["method"].transform("nunique")
+    return runs[asked == runs["method"].nunique()]
+
+
+def ranks(runs: pd.DataFrame) -> Ranks:
+    """Rank methods by their mean Brier score in each table, setting and labeled share."""
+    means = runs[runs["method"] != ORACLE].groupby([*WORLD, "method"])["brier"].mean()
+    asked = {"metric": "brier", "criterion": "none"}
+    cells = [
+        Cell(world=tuple(world), method=method, mean=mean, **asked, std=0.0, error=0.0, splits=1)
+        # A missing result is worse than any other.
+        for (*world, method), mean in means.fillna(1.0).items()
+    ]
+    return rank_methods(cells, **asked)
+
+
+def methods(runs: pd.DataFrame) -> list[Row]:
+    """Return the mean rank and the mean results of every method, the best one first."""
+    found = ranks(runs)
+    rank = dict(zip(found.methods, found.mean_ranks, strict=True))
+    means = runs.groupby("method")[list(MEASURES)].mean()
+    names = (*found.methods, ORACLE)
+    return [{"method": m, "rank": rank.get(m), **means.loc[m].to_dict()} for m in names]
+
+
+def near(found: Ranks) -> list[str]:
+    """Return the methods that are not significantly behind the first one."""
+    first, *others = zip(found.methods, found.mean_ranks, strict=True)
+    return [method for method, rank in others if rank - first[1] < found.critical_difference]
+
+
+def splits(runs: pd.DataFrame) -> str:
+    drawn = runs.groupby(WORLD)["split"].nunique()
+    fewest, most = drawn.min(), drawn.max()
+    many = f"{most}" if fewest == most else f"{fewest} to {most}"
+    return f"{many} split{'s' if most > 1 else ''}"
+
+
+def draw_ranks(tables: Tables):
+    return CriticalDifferenceDisplay(ranks=ranks(runs_of(tables))).plot().figure_
+
+
+def draw_held_out(tables: Tables):
+    return CriticalDifferenceDisplay(ranks=ranks(runs_of(tables, group=HELD_OUT))).plot().figure_
+
+
 STUDY = Study(
     "tabular",
     parts=(scar, others, real, scale),
     named=("scale",),
-    page="experiments.tabular.page",
     style={"savefig.dpi": 130},
     digits=5,
 )

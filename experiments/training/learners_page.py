@@ -7,7 +7,6 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
-from experiments.recalibration.fits import quiet
 from experiments.tables import Row, Tables, column, pick
 from experiments.training.learners import (
     BATCH,
@@ -24,6 +23,7 @@ from noneg import PUScores, ece
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.randomness import stream
 from noneg.recalibration import Auto, Platt
+from noneg.recalibration.base import fit_quietly
 
 # Prior of each population, and the share of its positives that is labeled.
 PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
@@ -82,7 +82,7 @@ def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
 
 def repairs(held: PUScores):
     # The fit is finite even for separable scores.
-    platt, auto = quiet(Platt(), held), quiet(Auto(), held)
+    platt, auto = fit_quietly(Platt(), held), fit_quietly(Auto(), held)
     return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
 
 

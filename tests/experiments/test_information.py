@@ -7,7 +7,7 @@ from noneg.lab.information.supersample import PUSupersample
 
 torch = pytest.importorskip("torch")
 
-from experiments.information import analysis, cells, ensemble, study, synthetic  # noqa: E402
+from experiments.information import analysis, cells, ensemble, study  # noqa: E402
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def few(monkeypatch):
 def trained(images, monkeypatch, way, optimizer="sgld", kind="labeled"):
     monkeypatch.setitem(ensemble.BATCH, optimizer, 8)
     cell = cells.Cell("mnist", kind, optimizer, 20, 1, 2, 2)
-    rows, whole = study.rows_of(cell, "cpu")
+    rows, whole = ensemble.rows_of(cell, "cpu")
     training = ensemble.Training("mnist", optimizer, rows, way=way, device="cpu", seed=0)
     for _ in range(cell.epochs):
         training.epoch(images)
@@ -45,7 +45,7 @@ def test_a_network_of_an_ensemble_is_one_trained_alone(few):
     from noneg.learning.networks import CNN, margin
 
     cell = cells.Cell("mnist", "labeled", "sgd", 20, 1, 2, 2)
-    rows, whole = study.rows_of(cell, "cpu")
+    rows, whole = ensemble.rows_of(cell, "cpu")
     together = ensemble.Training("mnist", "sgd", rows, way="group", device="cpu", seed=0)
     together.batch = 8
     source = torch.Generator().manual_seed(0)
@@ -96,8 +96,8 @@ def test_pu_rows_are_apart_and_positives_are_positive():
 def test_tables_come_from_what_was_kept(tmp_path):
     cell = cells.Cell("mnist", "labeled", "adam", 60, 2, 3, 1)
     margins = np.random.default_rng(1).normal(size=(2, 3, 60, 2)).astype(np.float32)
-    study.keep(tmp_path, cell, margins, {"seed": 0})
-    found = analysis.all_tables(study.stored(tmp_path), lambda *_: None)
+    cells.keep(tmp_path, cell, margins, {"seed": 0})
+    found = analysis.all_tables(cells.stored(tmp_path), lambda *_: None)
     best = [row for row in found["bounds"] if row["is_rule"] and row["binning"] == "mass"]
     assert [row["bins"] for row in best] == [3]
     assert best[0]["bound"] == pytest.approx(np.sqrt(8 * 3 * np.log(2) / 60))
@@ -105,14 +105,14 @@ def test_tables_come_from_what_was_kept(tmp_path):
     assert found["recalibration"] == []
     assert found["training"][0]["networks"] == 6
     assert 0.3 < found["training"][0]["accuracy_seen"] < 0.7
-    ((again, stored, about),) = study.stored(tmp_path)
+    ((again, stored, about),) = cells.stored(tmp_path)
     assert (again, about["seed"]) == (cell, 0)
     assert np.array_equal(stored, margins)
 
 
 def test_the_candidates_are_nine_numbers_of_bins_and_the_gap_shrinks():
-    assert synthetic.candidates(10_000) == [10, 20, 21, 30, 43, 64, 100, 200, 300]
+    assert study.candidates(10_000) == [10, 20, 21, 30, 43, 64, 100, 200, 300]
     for world in ("less calibrated", "better calibrated"):
-        few_rows, many = (synthetic.figure1_row(world, n, 20) for n in (100, 10_000))
+        few_rows, many = (study.figure1_row(world, n, 20) for n in (100, 10_000))
         assert many["gap"] < few_rows["gap"] < few_rows["bound"]
         assert many["gap"] < many["bound"] < few_rows["bound"]

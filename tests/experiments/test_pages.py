@@ -73,3 +73,14 @@ def test_pages_and_texts_are_what_stored_tables_give(name, tmp_path):
     stored = {path.name: path.read_text(encoding="utf-8") for path in copy.glob("*.md")}
     made.render(copy, pictures=False)
     assert stored == {path.name: path.read_text(encoding="utf-8") for path in copy.glob("*.md")}
+
+
+@pytest.mark.parametrize(
+    "page", sorted(study.HERE.glob("*/README.md")), ids=lambda page: page.parent.name
+)
+def test_a_page_that_names_versions_has_one_place_for_them(page, tmp_path):
+    copy = tmp_path / page.name
+    shutil.copy(page, copy)
+    if "<!-- versions -->" in copy.read_text(encoding="utf-8"):
+        tables.fill(copy, {"versions": "Python 3"})
+        assert "<!-- versions -->\n\nPython 3\n\n<!-- end -->" in copy.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from experiments.prior import mixtures, single_draws
+from experiments.prior import single_draws, study as mixtures
 from experiments.study import HERE
 from experiments.tables import Tables
 from noneg.prior import DEFAULT, BestBin, FeatureSamples, ScoreLaws, find_estimator

@@ -10,7 +10,7 @@ from noneg.simulation import LogitMixture
 
 torch = pytest.importorskip("torch")
 
-from experiments.pu_ece_neural import ensemble, measures, mixtures, objectives, storage  # noqa: E402
+from experiments.pu_ece_neural import ensemble, measures, mixtures, objectives  # noqa: E402
 from experiments.study import Run  # noqa: E402
 
 
@@ -151,11 +151,11 @@ def test_labeled_rows_of_a_trial_stay_on_their_side_of_the_split():
 
 def test_stored_logits_come_back_rounded_and_sorted(tmp_path):
     rng = np.random.default_rng(3)
-    spreads = zip(storage.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)
+    spreads = zip(measures.GROUPS, (1e-3, 1, 5, 50, 500), strict=True)
     logits = {group: rng.normal(0, sd, 200) for group, sd in spreads}
-    model = storage.Model("d", "PU-x", 100, 7, 3, 0.4, np.arange(4.0), np.ones(4), logits)
-    storage.save(tmp_path / "a.npz", [model] * 4, {"seed": 0})
-    models, made = storage.load(tmp_path / "a.npz")
+    model = measures.Model("d", "PU-x", 100, 7, 3, 0.4, np.arange(4.0), np.ones(4), logits)
+    measures.save(tmp_path / "a.npz", [model] * 4, {"seed": 0})
+    models, made = measures.load(tmp_path / "a.npz")
     assert made == {"seed": 0}
     assert len(models) == 4
     assert (models[3].name, models[3].n, models[3].trial, models[3].epoch) == ("PU-x", 100, 7, 3)
@@ -176,7 +176,7 @@ def model():
     }
     means = {"test_neg": -2.0, "held_neg": -2.0}
     logits = {g: rng.normal(means.get(g, 2.0), 1.0, n) for g, n in sizes.items()}
-    return storage.Model("d", "PU-x", 100, 0, 1, 0.4, np.ones(1), np.ones(1), logits)
+    return measures.Model("d", "PU-x", 100, 0, 1, 0.4, np.ones(1), np.ones(1), logits)
 
 
 def test_the_mixture_s_true_error_is_the_paper_s_integral(model):

@@ -67,7 +67,7 @@ def test_metric_study():
 
 
 def test_pu_ece():
-    from experiments.synthetic.bias import Cell, bias_row, measure
+    from experiments.synthetic.pu_ece import Cell, bias_row, measure
     from experiments.synthetic.worlds import PAPER, known
 
     named = {"world": "less calibrated", "setting": "n_P = N, n_U = 10 N", "n": 32}
@@ -87,7 +87,7 @@ def test_bpm():
 
 
 def test_information():
-    from experiments.information.synthetic import figure1_row
+    from experiments.information.study import figure1_row
 
     cell = {"world": "better calibrated", "n": 100}
     same([figure1_row(**cell, trials=100)], stored("information", "figure1", **cell))
@@ -104,7 +104,7 @@ def test_pu_performance():
 @pytest.mark.parametrize("prior", [0.02, 0.5])
 def test_true_performance_is_that_of_quadrature(prior):
     """The stored targets were computed by quadrature or from formulas, without noneg."""
-    from experiments.pu_performance.cover import truth
+    from experiments.pu_performance.study import truth
     from noneg.simulation import LogisticGaussian
 
     rows = stored("pu_performance", "coverage", prior=prior, setting="two-sample")
@@ -161,7 +161,7 @@ def test_prior_sets():
 
 
 def test_verdicts_on_an_estimated_prior_are_right():
-    from experiments.prior_sets.page import OFF, judged
+    from experiments.prior_sets.study import OFF, judged
 
     calibrated, wrong = judged(Tables(HERE / "prior_sets")).values()
     for rows, least, most in ((calibrated, 0.0, 0.08), (wrong, 0.8, 1.0)):
@@ -188,7 +188,7 @@ def test_learners(tmp_path):
 
 
 def test_selection():
-    from experiments.selection.minimax import compare
+    from experiments.selection.study import compare
     from experiments.selection.worlds import cover
 
     cell = {"model": "medium", "prior": 0.1, "selection": 2.0}
@@ -218,7 +218,7 @@ def test_monitoring():
 
 
 def test_groups():
-    from experiments.groups.worlds import cover
+    from experiments.groups.study import cover
 
     cell = {"law": "rare", "calibrated": True, "setting": "one-sample", "groups": 5, "trials": 400}
     same(cover(**cell), stored("groups", "coverage", **cell))

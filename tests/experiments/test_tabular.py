@@ -7,8 +7,7 @@ from experiments.study import HERE
 from experiments.tables import Tables, pick
 from experiments.tabular.data import HELD_OUT, R_HELD_OUT, R_TABLES, TABLES
 from experiments.tabular.forest import impurity
-from experiments.tabular.page import load, ranks
-from experiments.tabular.study import learn
+from experiments.tabular.study import learn, ranks, runs_of
 
 STORED = Tables(HERE / "tabular")
 
@@ -25,7 +24,7 @@ STORED = Tables(HERE / "tabular")
     ],
 )
 def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
-    runs = load(STORED, labels, prior, group)
+    runs = runs_of(STORED, labels, prior, group)
     found = ranks(runs)
     assert found.methods[0] == first
     assert runs["table"].nunique() == len(group)

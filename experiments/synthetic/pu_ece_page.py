@@ -13,10 +13,9 @@ from experiments.drawing import (
     panels,
     shared_legend,
 )
-from experiments.synthetic.bias import LIMIT
+from experiments.synthetic.pu_ece import LIMIT, SYNTHETIC
 from experiments.tables import Row, Tables, column, pick
 
-SYNTHETIC = ("less calibrated", "better calibrated")
 STYLES = {
     4: {
         LIMIT: (BLUE, "o", r"PU-ECE, $n_P=N,\ n_U=\infty$"),
@@ -54,27 +53,24 @@ def add_guide(ax: plt.Axes, rows: list[Row]) -> None:
     ax.plot(n, rows[0]["bias"] * (n / n[0]) ** (-1 / 3), **GUIDE[1])
 
 
-def grid_of_panels(worlds: tuple[str, str], columns: int, size: tuple[float, float], high: float):
-    figure, axes = panels(2, columns, size=size, shade="0.88", sharex=True, sharey=True)
+def grid_of_panels(worlds: tuple[str, str], number: int, columns: int, width: float, high: float):
+    titles = [look[2] for look in STYLES[number].values()]
+    labels = {"x": "$N$ (log scale)", "y": [f"{w}\n|ECE $-$ TCE| (log scale)" for w in worlds]}
+    options = {"shade": "0.88", "sharex": True, "sharey": True, "titles": titles} | labels
+    figure, axes = panels(2, columns, size=(width, 8.2), **options)
     for ax in axes.flat:
         ax.set(xscale="log", yscale="log", xlim=(8.5, 11_800), ylim=(2e-4, high))
-    for row, world in zip(axes, worlds, strict=True):
-        row[0].set_ylabel(f"{world}\n|ECE $-$ TCE| (log scale)")
-    for ax in axes[-1]:
-        ax.set_xlabel("$N$ (log scale)")
     return figure, axes
 
 
 def draw_figure4(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Figure:
-    figure, axes = grid_of_panels(worlds, 4, (14, 8.2), 9)
+    figure, axes = grid_of_panels(worlds, 4, 4, 14, 9)
     for row, world in zip(axes, worlds, strict=True):
         for ax, setting in zip(row, STYLES[4], strict=True):
             setting_panel(ax, pick(tables("figure4"), world=world), setting)
             fits = pick(tables("slopes"), figure=4, world=world, setting=setting, n_low=100)
             text = r"slope ${slope:.2f} \pm {standard_error:.2f}$, $N \geq 100$"
             ax.text(11, 2.8e-4, text.format_map(fits[0]))
-    for ax, look in zip(axes[0], STYLES[4].values(), strict=True):
-        ax.set_title(look[2])
     bound = ("bound on the mean", {"color": "0.25", "ls": "--", "lw": 1.5})
     others = ("the other settings", {"color": "0.7", "lw": 1})
     legend_below(figure, MEAN, BAND, bound, GUIDE, others)
@@ -92,7 +88,7 @@ def setting_panel(ax: plt.Axes, rows: list[Row], setting: str) -> None:
 
 
 def draw_figure5(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Figure:
-    figure, axes = grid_of_panels(worlds, 3, (13, 8.2), 0.6)
+    figure, axes = grid_of_panels(worlds, 5, 3, 13, 0.6)
     for row, world in zip(axes, worlds, strict=True):
         for ax, floor in zip(row, pick(tables("floors"), world=world), strict=True):
             setting = f"n_P = {floor['n_positive']}, n_U = N"
@@ -103,8 +99,6 @@ def draw_figure5(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
             add_curve(ax, curve, STYLES[5][setting], band=True)
             ax.axhline(floor["floor"], color=STYLES[5][setting][0], ls="--", lw=1.5)
             add_guide(ax, reference)
-    for ax, look in zip(axes[0], STYLES[5].values(), strict=False):
-        ax.set_title(look[2])
     blue = (STYLES[5][LIMIT][2], {"color": BLUE, "marker": "o", "ms": 5, "lw": 2})
     fixed = (r"$n_P$ fixed", {"color": "0.25", "marker": "^", "ms": 6, "lw": 2})
     floor = (r"floor: same $n_P,\ n_U=\infty$", {"color": "0.25", "ls": "--", "lw": 1.5})
@@ -114,11 +108,11 @@ def draw_figure5(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
 
 
 def draw_figure6(tables: Tables) -> plt.Figure:
-    figure, axes = panels(1, 2, size=(12, 6.6), sharey=True)
+    titles = [f"15 bins of equal {binning}" for binning in ("width", "mass")]
+    label = "frequency of positives in the bin"
+    figure, axes = panels(1, 2, size=(12, 6.6), sharey=True, titles=titles, y=label)
     for ax, binning in zip(axes, ("width", "mass"), strict=True):
         diagram_panel(ax, pick(tables("figure6"), binning=binning), tables("figure6_curve"))
-        ax.set_title(f"15 bins of equal {binning}")
-    axes[0].set_ylabel("frequency of positives in the bin")
     shared_legend(figure, axes[0], 4)
     return figure
 

@@ -1,1 +1,0 @@
-"""Calibration by binomial process modeling (Dong et al., AAAI 2025)."""

@@ -1,1 +1,0 @@
-"""Results by group: do simultaneous intervals cover, and does the test keep its size?"""

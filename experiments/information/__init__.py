@@ -1,1 +1,0 @@
-"""Calibration on seen and unseen rows (Futami & Fujisawa, 2024)."""

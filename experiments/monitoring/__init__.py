@@ -1,1 +1,0 @@
-"""Monitoring: what changed, and is it detected in time?"""

@@ -1,1 +1,0 @@
-"""Are guaranteed thresholds reliable, and what do they cost?"""

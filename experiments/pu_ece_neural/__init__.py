@@ -1,1 +1,0 @@
-"""Calibration of networks trained without negatives (the PU-ECE paper)."""

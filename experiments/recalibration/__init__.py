@@ -1,1 +1,0 @@
-"""Recalibration with and without labels."""

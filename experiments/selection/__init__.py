@@ -1,1 +1,0 @@
-"""Does the interval cover when labels are not random?"""
