@@ -115,6 +115,21 @@ def compare(cases, data, n_rows, *, repeats, patience, limit):
     return rows
 
 
+def best_of_turns(calls, rounds, warm_up=0):
+    """Return the best CPU and wall-clock seconds of each call; calls take turns.
+
+    The first rounds, such as those that compile kernels, may be a warm-up.
+    """
+    found = {name: [] for name in calls}
+    for _ in range(warm_up + rounds):
+        for name, call in calls.items():
+            clock, processor = time.perf_counter(), time.process_time()
+            call()
+            found[name].append((time.process_time() - processor, time.perf_counter() - clock))
+    every = found.items()
+    return {name: [min(x) for x in zip(*times[warm_up:], strict=True)] for name, times in every}
+
+
 def _take_turns(runs, repeats, patience):
     shuffle = random.Random(0).shuffle  # noqa: S311
     order = list(runs)

@@ -10,19 +10,22 @@ is given, which also reuses existing files.
 """
 
 import argparse
-import csv
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.tables import save, versions
+from experiments.tables import distinct, pick, table, write
+
 PIECE = 4_000_000
+FIELDS = ("rows", "case", "seconds", "cpu_seconds", "times_scan", "times_scan_cpu")
+FIELDS += ("rows_per_second", "grown_mb", "peak_mb", "note")
+NEEDED = ("noneg", "numpy", "numba", "pyarrow", "duckdb", "polars", "scikit-learn", "torchmetrics")
 SETUP = {
     "noneg": (
         "import noneg; from noneg.sketch import loops_numba",
@@ -166,16 +169,16 @@ def compared(rows):
     return rows
 
 
-def table(rows):
+def by_size(rows):
     """Return seconds by number of rows as Markdown."""
-    sizes = list(dict.fromkeys(row["rows"] for row in rows))
-    yield " | ".join(["| one pass over the file", *(f"{n:,} rows" for n in sizes), "memory |"])
-    yield "|---" * (len(sizes) + 2) + "|"
-    for name in dict.fromkeys(row["case"] for row in rows):
-        those = {row["rows"]: row for row in rows if row["case"] == name}
+    sizes, lines = distinct(rows, "rows"), []
+    for name in distinct(rows, "case"):
+        those = {row["rows"]: row for row in pick(rows, case=name)}
         peak = max((row["peak_mb"] for row in those.values() if "peak_mb" in row), default=None)
-        cells = [name, *(cell(those.get(n, {})) for n in sizes)]
-        yield "| " + " | ".join([*cells, "-" if peak is None else f"{peak} MB"]) + " |"
+        cells = (cell(those.get(n, {})) for n in sizes)
+        lines.append([name, *cells, "-" if peak is None else f"{peak} MB"])
+    head = ["one pass over the file", *(f"{n:,} rows" for n in sizes), "memory"]
+    return table(head, lines)
 
 
 def cell(row):
@@ -184,26 +187,6 @@ def cell(row):
         return "-"
     times = f" ({row['times_scan_cpu']:.1f}x)" if "times_scan_cpu" in row else ""
     return f"{row['seconds']:.3g} / {row['cpu_seconds']:.3g}{times}"
-
-
-def versions():
-    names = (
-        "noneg",
-        "numpy",
-        "numba",
-        "pyarrow",
-        "duckdb",
-        "polars",
-        "scikit-learn",
-        "torchmetrics",
-    )
-    found = {"python": platform.python_version()}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "-"
-    return found
 
 
 def main():
@@ -219,24 +202,18 @@ def main():
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
     rows = list(run(arguments))
-    fields = ["rows", "case", "seconds", "cpu_seconds", "times_scan", "times_scan_cpu"]
-    fields += ["rows_per_second", "grown_mb", "peak_mb", "note"]
-    with (arguments.out / "scale.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fields)
-        writer.writeheader()
-        writer.writerows(rows)
+    write(arguments.out / "scale.csv", [dict.fromkeys(FIELDS, "") | x for x in rows], digits=None)
     # The location of the files is irrelevant to readers.
     words = [w.replace(str(arguments.folder), "FOLDER") for w in sys.argv[1:]]
     command = " ".join(["python -m benchmarks.scale", *words])
     busy = f"{os.cpu_count()} processors, load {load:.0f} before the run"
     units = "Wall-clock / CPU seconds (relative to the scan); peak resident memory"
-    lines = [f"{units}. Written by `{command}`; {busy}.", "", *table(rows), ""]
-    (arguments.out / "scale.md").write_text("\n".join(lines), encoding="utf-8")
-    head = {"command": command}
-    head |= {"load_before": load, "processors": os.cpu_count(), "versions": versions()}
-    head |= {"finished": time.strftime("%Y-%m-%d")}
-    text = json.dumps(head, indent=2)
-    (arguments.out / "scale.json").write_text(f"{text}\n", encoding="utf-8")
+    head = f"{units}. Written by `{command}`; {busy}."
+    save(arguments.out / "scale.md", head, "", by_size(rows))
+    about = {"command": command}
+    about |= {"load_before": load, "processors": os.cpu_count(), "versions": versions(NEEDED)}
+    about |= {"finished": time.strftime("%Y-%m-%d")}
+    save(arguments.out / "scale.json", json.dumps(about, indent=2))
 
 
 if __name__ == "__main__":

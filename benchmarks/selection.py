@@ -9,14 +9,14 @@ Ratios are those of CPU time. A curve that includes 1 also takes the time of ran
 """
 
 import argparse
-import os
-import sys
-import time
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measure import best_of_turns
+from benchmarks.tables import save, written
+from experiments.tables import table
 from noneg import PUScores, estimate
 from noneg.sensitivity import selection_curve
 
@@ -48,48 +48,29 @@ def curve(data, metric):
     return selection_curve(metric, scores, FACTORS)
 
 
-def cases(metric):
-    """Return the calls for one metric."""
-    return {
-        "random labels": partial(once, metric=metric, selection=1.0),
-        "bounds": partial(once, metric=metric, selection=FACTOR),
-        "curve": partial(curve, metric=metric),
-    }
-
-
-def spent(call, data):
-    """Return CPU and wall-clock seconds."""
-    clock, processor = time.perf_counter(), time.process_time()
-    call(data)
-    return time.process_time() - processor, time.perf_counter() - clock
-
-
 def measure(metric, data, rounds):
-    """Return the best times of each call."""
-    found = {name: [] for name in cases(metric)}
-    for _ in range(rounds + 1):
-        for name, call in cases(metric).items():
-            found[name].append(spent(call, data))
-    # The first round may compile kernels.
-    return {name: [min(x) for x in zip(*times[1:], strict=True)] for name, times in found.items()}
+    """Return the best times of each call for one metric."""
+    calls = {
+        "random labels": partial(once, data, metric, 1.0),
+        "bounds": partial(once, data, metric, FACTOR),
+        "curve": partial(curve, data, metric),
+    }
+    return best_of_turns(calls, rounds, warm_up=1)
 
 
 def report(rows, found):
     """Yield the lines of a table: CPU and wall-clock seconds, and ratios."""
-    command = " ".join(["python -m benchmarks.selection", *sys.argv[1:]])
-    machine = f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.0f}"
-    yield (
-        f"{rows:,} rows, two samples in memory, one process: CPU / wall-clock seconds. "
-        f"Written by `{command}`; {machine}."
-    )
+    what = f"{rows:,} rows, two samples in memory, one process: CPU / wall-clock seconds"
+    yield f"{what}. {written('selection')}."
     yield ""
-    yield "| metric | random labels | factor 2 | ratio | curve, 21 factors | ratio to factor 2 |"
-    yield "|---|---:|---:|---:|---:|---:|"
+    lines = []
     for metric, times in found.items():
         plain, bounds, curve = (times[name] for name in ("random labels", "bounds", "curve"))
         cells = ["{:.3f} / {:.3f}".format(*x) for x in (plain, bounds, curve)]
         ratios = [f"{bounds[0] / plain[0]:.2f}", f"{curve[0] / bounds[0]:.2f}"]
-        yield f"| {metric} | {cells[0]} | {cells[1]} | {ratios[0]} | {cells[2]} | {ratios[1]} |"
+        lines.append([metric, cells[0], cells[1], ratios[0], cells[2], ratios[1]])
+    head = "metric | random labels | factor 2 | ratio | curve, 21 factors | ratio to factor 2"
+    yield table(head, lines, "lr")
     yield ""
     yield f"Limits of the ratios: {LIMITS['bounds']:g} and {LIMITS['curve']:g}."
 
@@ -103,9 +84,9 @@ def main():
     rows = int(arguments.rows)
     data = draw(rows)
     found = {metric: measure(metric, data, arguments.rounds) for metric in METRICS}
-    text = "\n".join([*report(rows, found), ""])
-    print(text)
-    (arguments.out / "selection.md").write_text(text, encoding="utf-8")
+    lines = list(report(rows, found))
+    print(*lines, sep="\n")
+    save(arguments.out / "selection.md", *lines)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,15 @@ sketch_errors.md, and all distances to sketch_errors.csv.
 """
 
 import argparse
-import csv
 import math
+import shlex
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.tables import save
+from experiments.tables import distinct, pick, table, write
 from noneg import PUScores, Sketch, ece
 from noneg.calibration import sweep_edges
 from noneg.metrics import METRICS
@@ -111,39 +113,37 @@ def measure(n, seed):
                 yield row | {"exact": value, "error": error, "budget": budget}
             counts = [sweep_edges(each).size - 1 for each in (exact, found)]
             row = {"rows": n, "seed": seed, "law": law, "setting": setting}
-            yield row | {"metric": SWEEP_BINS, "exact": counts[0], "error": abs(np.diff(counts)[0])}
+            row |= {"metric": SWEEP_BINS, "exact": counts[0], "error": abs(np.diff(counts)[0])}
+            yield row | {"budget": ""}
             print(f"{n:,} rows, {law}, {setting}", flush=True)
 
 
-def table(rows):
+def worst(rows):
     """Return the largest error of each metric as Markdown, one column per number of rows."""
-    rows = [row for row in rows if row["metric"] != SWEEP_BINS]
-    sizes = list(dict.fromkeys(row["rows"] for row in rows))
-    yield " | ".join(["| metric", *(f"{n:,} rows | on" for n in sizes), "budget |"])
-    yield "|---" * (2 * len(sizes) + 2) + "|"
-    for name in dict.fromkeys(row["metric"] for row in rows):
+    rows, lines = [row for row in rows if row["metric"] != SWEEP_BINS], []
+    sizes = distinct(rows, "rows")
+    for name in distinct(rows, "metric"):
         cells = [name]
         for n in sizes:
-            those = [row for row in rows if (row["metric"], row["rows"]) == (name, n)]
-            worst = max(those, key=lambda row: row["error"])
-            text = f"{worst['error']:.1e}"
-            over = worst["error"] > worst["budget"]
-            place = f"{worst['law']}, {worst['setting']}" if worst["error"] else "-"
+            most = max(pick(rows, metric=name, rows=n), key=lambda row: row["error"])
+            text = f"{most['error']:.1e}"
+            over = most["error"] > most["budget"]
+            place = f"{most['law']}, {most['setting']}" if most["error"] else "-"
             cells += [f"**{text}**" if over else text, place]
-        yield "| " + " | ".join([*cells, f"{worst['budget']:g}"]) + " |"
+        lines.append([*cells, f"{most['budget']:g}"])
+    head = [x for n in sizes for x in (f"{n:,} rows", "on")]
+    return table(["metric", *head, "budget"], lines)
 
 
 def jumps(rows):
     """Describe how often a sweep stops at a different number of bins than for the rows."""
-    sweeps = [row for row in rows if row["metric"] == SWEEP_BINS]
-    for n in dict.fromkeys(row["rows"] for row in sweeps):
-        those = [row for row in sweeps if row["rows"] == n]
+    sweeps = pick(rows, metric=SWEEP_BINS)
+    for n in distinct(sweeps, "rows"):
+        those = pick(sweeps, rows=n)
         other = sum(row["error"] > 0 for row in those)
-        seeds = ", ".join(str(seed) for seed in dict.fromkeys(row["seed"] for row in those))
-        yield (
-            f"- {n:,} rows, seeds {seeds}: the sweep has another number of bins in {other} of "
-            f"{len(those)} tables."
-        )
+        seeds = ", ".join(map(str, distinct(those, "seed")))
+        counts = f"{other} of {len(those)} tables"
+        yield f"- {n:,} rows, seeds {seeds}: the sweep has another number of bins in {counts}."
 
 
 def main():
@@ -157,18 +157,12 @@ def main():
     for seed in arguments.seeds:
         for n in arguments.rows:
             rows += measure(int(n), seed)
-            write(sorted(rows, key=lambda row: row["rows"]), arguments.out)
-
-
-def write(rows, folder):
-    with (folder / "sketch_errors.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
-    command = " ".join(["python -m benchmarks.sketch_errors", *sys.argv[1:]])
-    lines = [f"Written by `{command}`; bold is beyond the budget.", "", *table(rows), ""]
-    lines += [*jumps(rows), ""]
-    (folder / "sketch_errors.md").write_text("\n".join(lines), encoding="utf-8")
+            rows.sort(key=lambda row: row["rows"])
+            write(arguments.out / "sketch_errors.csv", rows, digits=None)
+            command = shlex.join(["python", "-m", "benchmarks.sketch_errors", *sys.argv[1:]])
+            head = f"Written by `{command}`; bold is beyond the budget."
+            lines = [head, "", worst(rows), "", *jumps(rows)]
+            save(arguments.out / "sketch_errors.md", *lines)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import platform
 import shlex
-from dataclasses import asdict, dataclass, field, fields
+import sys
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from benchmarks.measure import Row
+from experiments.tables import table, write
 
 PACKAGES = ["noneg", "numpy", "numba", "scipy", "pandas", "torch"]
 PACKAGES += ["relplot", "probcal", "torchmetrics", "scikit-learn", "netcal", "mcgrad"]
@@ -50,8 +50,7 @@ def aligned(lines):
 
 def markdown(lines):
     head, *rest = lines
-    rule = ["---" if i in {0, len(head) - 1} else "---:" for i in range(len(head))]
-    return "\n".join("| " + " | ".join(line) + " |" for line in (head, rule, *rest))
+    return table(head, rest, f"l{'r' * (len(head) - 2)}l")
 
 
 def lines_of(title, rows):
@@ -71,14 +70,25 @@ def machine():
     return f"{model or platform.processor()}, {os.cpu_count()} cores, {memory:.0f} GiB, {system}"
 
 
-def versions():
-    found = [f"Python {platform.python_version()}"]
-    for name in PACKAGES:
+def versions(names=PACKAGES):
+    found = {"python": platform.python_version()}
+    for name in names:
         try:
-            found.append(f"{name} {version(name)}")
+            found[name] = version(name)
         except PackageNotFoundError:
-            found.append(f"{name} ({'source tree' if name == 'noneg' else 'not installed'})")
-    return ", ".join(found)
+            found[name] = "(not installed)"
+    return found
+
+
+def written(name):
+    """Return how a file was written: the command, the processors, and their load."""
+    command = shlex.join(["python", "-m", f"benchmarks.{name}", *sys.argv[1:]])
+    machine = f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.0f}"
+    return f"Written by `{command}`; {machine}"
+
+
+def save(path, *lines):
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
 def load():
@@ -104,7 +114,7 @@ class Report:
         return {
             "command": shlex.join(self.command),
             "machine": machine(),
-            "versions": versions(),
+            "versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
             "load": f"{self.load_before} before"
             + f", {self.load_after} after" * bool(self.load_after),
         }
@@ -124,17 +134,14 @@ class Report:
 
     def write(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
-        self._write_csv(folder / "peers.csv")
         (folder / "peers.md").write_text(self._page(), encoding="utf-8")
-
-    def _write_csv(self, path):
-        names = ["n", "block", *(f.name for f in fields(Row))]
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            for n, results in self.results.items():
-                for title, rows in results.items():
-                    writer.writerows({"n": n, "block": title, **asdict(row)} for row in rows)
+        rows = [
+            {"n": n, "block": title, **asdict(row)}
+            for n, results in self.results.items()
+            for title, rows in results.items()
+            for row in rows
+        ]
+        write(folder / "peers.csv", rows, digits=None)
 
     def _page(self):
         parts = ["# noneg and its peers, one run"]

@@ -7,14 +7,15 @@ Queries take turns; the best CPU time and the best wall-clock time of each count
 """
 
 import argparse
-import os
-import sys
 import tempfile
-import time
+from functools import partial
 from pathlib import Path
 
 import duckdb
 
+from benchmarks.measure import best_of_turns
+from benchmarks.tables import save, written
+from experiments.tables import table
 from noneg.tables.batches import Wanted
 from noneg.tables.warehouse import sketch_query
 
@@ -45,42 +46,26 @@ def fill(connection, rows, folder):
     return {"table": "scores", "Parquet file": f"'{path}'"}
 
 
-def spent(connection, query):
-    """Return wall-clock and CPU seconds; the query result is discarded."""
-    clock, processor = time.perf_counter(), time.process_time()
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE result AS {query}")
-    return time.perf_counter() - clock, time.process_time() - processor
-
-
 def measure(connection, table, rounds):
-    """Return the best times for each query."""
+    """Return the best times for each query; query results are discarded."""
     wanted = Wanted(score="score", label="label")
     queries = {name: text.format(table=table) for name, text in QUERIES.items()}
     queries["noneg sketch --sql duckdb"] = sketch_query("duckdb", table=table, wanted=wanted)
-    found = {name: [] for name in queries}
-    for _ in range(rounds):
-        for name, query in queries.items():
-            found[name].append(spent(connection, query))
-    return {name: [min(x) for x in zip(*times, strict=True)] for name, times in found.items()}
+    made = {name: f"CREATE OR REPLACE TEMP TABLE result AS {q}" for name, q in queries.items()}
+    calls = {name: partial(connection.execute, query) for name, query in made.items()}
+    return best_of_turns(calls, rounds)
 
 
 def report(rows, found):
     """Yield the lines of a table: seconds, and their ratio to a scan."""
-    command = " ".join(["python -m benchmarks.warehouse", *sys.argv[1:]])
-    machine = f"{os.cpu_count()} processors, load {os.getloadavg()[0]:.0f}"
-    yield (
-        f"{rows:,} rows in DuckDB {duckdb.__version__}: wall-clock / CPU seconds "
-        f"(relative to the scan). Written by `{command}`; {machine}."
-    )
+    what = f"{rows:,} rows in DuckDB {duckdb.__version__}: wall-clock / CPU seconds"
+    yield f"{what} (relative to the scan). {written('warehouse')}."
     yield ""
-    yield f"| query | {' | '.join(found)} |"
-    yield f"|---|{'---:|' * len(found)}"
+    lines = []
     for name in next(iter(found.values())):
-        cells = [
-            f"{here[name][0]:.2f} / {here[name][1]:.2f} ({here[name][1] / here['a scan'][1]:.1f}x)"
-            for here in found.values()
-        ]
-        yield f"| {name} | {' | '.join(cells)} |"
+        times = [(*here[name], here[name][0] / here["a scan"][0]) for here in found.values()]
+        lines.append([name, *(f"{wall:.2f} / {cpu:.2f} ({x:.1f}x)" for cpu, wall, x in times)])
+    yield table(["query", *found], lines, "lr")
 
 
 def main():
@@ -92,8 +77,7 @@ def main():
     with tempfile.TemporaryDirectory() as name, duckdb.connect(f"{name}/rows.db") as connection:
         tables = fill(connection, int(asked.rows), Path(name))
         found = {kind: measure(connection, table, asked.rounds) for kind, table in tables.items()}
-    text = "\n".join([*report(int(asked.rows), found), ""])
-    (asked.out / "warehouse.md").write_text(text, encoding="utf-8")
+    save(asked.out / "warehouse.md", *report(int(asked.rows), found))
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ class Tables:
         return self.known[name]
 
 
-def pick(rows: Iterable[Row], **wanted: object) -> list[Row]:
+def pick(rows: Iterable[Row], /, **wanted: object) -> list[Row]:
     """Return the rows that have these values.
 
     >>> pick([{"n": 10, "m": 1}, {"n": 20, "m": 2}], n=20)
