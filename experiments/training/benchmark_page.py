@@ -41,7 +41,7 @@ from noneg.lab.bench import (
 )
 from noneg.lab.bench.ranks import Ranks
 from noneg.lab.bench.summaries import paper_name
-from noneg.lab.bench.work import set_up, versions  # noqa: F401 - the template counts them
+from noneg.lab.bench.work import set_up
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.plots.base import COLORS, DASHES, MARKERS
 

@@ -26,10 +26,18 @@ COLUMNS += ["accuracy", "auc", "f1", "ece", "ece_recalibrated"]
 folder = partial(benchmark.folder, name="pu_protocol")
 
 
-def train(run: Run, runs: list[RunConfig]) -> None:
+def train(run: Run, runs: list[RunConfig]) -> set[str]:
+    """Train the runs without a record, and return the names of all."""
     if run.quick:
         runs = [replace(r, steps=40, every=20) for r in runs if r.configuration + r.split == 0][:6]
     benchmark.train(run, runs, folder(run), population=run.options.population)
+    return {one.key for one in runs}
+
+
+def finished(run: Run, asked: set[str]) -> pd.DataFrame:
+    """Return the runs with these names that are done."""
+    runs = done(all_runs(load_records(folder(run))))
+    return runs[[record["key"] in asked for record in runs["record"]]]
 
 
 def protocol(run: Run) -> None:
@@ -46,17 +54,18 @@ def selections(run: Run) -> None:
 
 def features(run: Run) -> dict[str, list[dict]]:
     """Train with labels that favor a feature or a class, with default hyperparameters."""
-    train(run, plan.features())
-    asked = {planned.key for planned in plan.features()}
-    runs = done(all_runs(load_records(folder(run))))
-    runs = runs[[record["key"] in asked for record in runs["record"]]]
+    runs = finished(run, train(run, plan.features()))
     return {"features": _chosen(runs, "proxy_accuracy")}
+
+
+def later(run: Run) -> dict[str, list[dict]]:
+    """Train methods that were published after the benchmark."""
+    return {"later": _chosen(finished(run, train(run, plan.later())), *THREE)}
 
 
 def two_samples(run: Run) -> dict[str, list[dict]]:
     """Train the methods that the paper corrects in two samples, where they need no correction."""
-    train(run, plan.two_samples())
-    runs = where(done(all_runs(load_records(folder(run)))), setting="two-sample", variant="bench")
+    runs = finished(run, train(run, plan.two_samples()))
     return {"two_samples": [row for r in runs["record"] for row in _configuration(r)]}
 
 
@@ -143,9 +152,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 STUDY = Study(
     "pu_protocol",
-    parts=(protocol, rates, selections, features, two_samples, tables, speed),
+    parts=(protocol, rates, selections, features, later, two_samples, tables, speed),
     page="experiments.training.full_page",
-    named=("features", "two_samples", "speed"),
+    named=("features", "later", "two_samples", "speed"),
     arguments=arguments,
     digits=5,
 )

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 
-from noneg.lab.bench import RunConfig
+from noneg.lab.bench import RunConfig, work
 from noneg.lab.bench.protocol import SELECTIONS
-from noneg.lab.bench.work import versions
 
 Method = tuple[str, str, str | None]
 
@@ -79,6 +78,15 @@ TWINS = {
     ("pusb", "bench", "batch"): ("upu", "bench", "batch"),
     ("pusb", "bench", "none"): ("nnpu", "bench", "none"),
 }
+
+
+# Methods published after the benchmark, which have a table of their own.
+LATER = ("ncpu",)
+
+
+def versions() -> list[Method]:
+    """Return the versions of the methods that the benchmark's studies compare."""
+    return [m for m in work.versions() if m[0] not in LATER]
 
 
 def run(method: Method, dataset: str, case: int, split: int, **other) -> RunConfig:
@@ -242,6 +250,15 @@ def features() -> list[RunConfig]:
         for suffix in FEATURE_WORLDS
         for split in range(SPLITS)
     ]  # fmt: skip
+
+
+def later() -> list[RunConfig]:
+    """Later methods under the paper's protocol, with default hyperparameters."""
+    return [
+        run((name, "ref", None), "usps", 1, split, steps=PAPER_STEPS)
+        for name in LATER
+        for split in range(SPLITS)
+    ]
 
 
 def images(*, quick: bool = False) -> list[RunConfig]:

@@ -33,6 +33,7 @@ with optional("noneg.learning"):
     from noneg.learning.algorithms.holistic import HolisticPU as HolisticPU
     from noneg.learning.algorithms.pue import PUe as PUe
     from noneg.learning.algorithms.glws import GLWS as GLWS
+    from noneg.learning.algorithms.ncpu import NcPU as NcPU
     from noneg.learning.algorithms.baselines import ElkanNoto as ElkanNoto
     from noneg.learning.algorithms.likelihood import Likelihood as Likelihood
     from noneg.learning.algorithms.baselines import Naive as Naive
