@@ -59,7 +59,8 @@ docstring cites the paper with equation numbers and explains the meaning of the 
 9. **Many runs at once**: `noneg.lab.bench.population` calls `loss`, `after_step` and `decision`
    under ``torch.func.vmap`` and replays them. There, tensors and floats in the state and the
    hyperparameters differ from run to run. A Python branch may only test a boolean, a string, None,
-   or whether an integer is 0, and the result must not depend on the run.
+   or whether an integer is 0, and the result must not depend on the run. A tensor in the state
+   that changes in a step changes in place (``copy_``).
 
 The shared contract test runs every entry of the registry.
 """
