@@ -332,7 +332,7 @@ def _by_group(
 def _compared(
     found: Differences, criterion: Criterion, reference: str, span: tuple[float, float] | None
 ) -> Compared:
-    options = {"threshold": found.threshold} if criterion.has_threshold else {}
+    options = criterion.options_at(found.threshold)
     estimates = {
         name: criterion.estimate(scores, level=found.level, **options)
         for name, scores in found.scores.items()

@@ -533,9 +533,10 @@ def _look(
     left_out: dict[str, str] = {}
     settled = scores if scores.prior_is_estimated else _with_prior(scores, prior)
     for metric in metrics:
-        options = {"threshold": threshold} if metric.has_threshold else {}
         try:
-            found[metric.name] = metric.estimate(settled, level=level, **options)
+            found[metric.name] = metric.estimate(
+                settled, level=level, **metric.options_at(threshold)
+            )
         except ValueError as error:
             left_out[metric.name] = str(error)
     return Look(

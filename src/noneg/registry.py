@@ -148,6 +148,10 @@ class Metric:
         """Whether the metric has the option `threshold`."""
         return "threshold" in self.options
 
+    def options_at(self, threshold: float) -> dict[str, float]:
+        """Return the threshold as an option, or no option if the metric has no threshold."""
+        return {"threshold": threshold} if self.has_threshold else {}
+
     @property
     def has_curve(self) -> bool:
         """Whether `curve` is available."""

@@ -67,6 +67,8 @@ from noneg.performance.ordering import (
 from noneg.performance.ranking import (
     PrCurve as PrCurve,
     RocCurve as RocCurve,
+    SelectedCurve as SelectedCurve,
+    SelectedCurves as SelectedCurves,
     auroc as auroc,
     auroc_interval as auroc_interval,
     average_precision as average_precision,
@@ -75,13 +77,9 @@ from noneg.performance.ranking import (
     partial_auc_interval as partial_auc_interval,
     pr as pr,
     roc as roc,
-)
-from noneg.performance.risk import risk as risk, risk_interval as risk_interval
-from noneg.performance.selected import (
-    SelectedCurve as SelectedCurve,
-    SelectedCurves as SelectedCurves,
     selected_curves as selected_curves,
 )
+from noneg.performance.risk import risk as risk, risk_interval as risk_interval
 from noneg.performance.thresholds import (
     BestThreshold as BestThreshold,
     Confusion as Confusion,

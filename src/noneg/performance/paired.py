@@ -21,6 +21,14 @@ Areas
     proxy AUC - 1/2.
 Calibration errors
     See `noneg.calibration.interval`.
+
+If hidden positives may differ from labeled ones, a single distribution of the positives determines
+both metrics, because both models score the same positives. At a given prior, the difference between
+two metrics that are linear in that distribution is a constant plus the mean of :math:`f_A - f_B`
+under it, with f as in `noneg.selection`. Its extremes follow from sorting the values of
+:math:`f_A - f_B`. The limits implied by the unlabeled rows are not used, since no single score
+orders the rows; apart from them, the range is sharp. For differences between calibration errors,
+each error is bounded separately.
 """
 
 from __future__ import annotations
@@ -41,14 +49,13 @@ from noneg.checks import (
     is_pooled,
 )
 from noneg.errors import InputError
-from noneg.intervals import over_priors, prior_words, z_score
+from noneg.intervals import over_priors, prior_words, t_score, z_score
 from noneg.laws import placements
 from noneg.performance.ordering import proxy_auc
-from noneg.performance.selected import SelectedDifferences
-from noneg.registry import METRICS, registered_rules
+from noneg.registry import METRICS
 from noneg.results import Estimate
 from noneg.scores import PUScores
-from noneg.selection import assembled, is_selected, smallest_factor
+from noneg.selection import ROUNDING, Box, assembled, is_selected, over_box, smallest_factor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -57,10 +64,11 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
+    from noneg.intervals import Limits
+    from noneg.losses import Loss
     from noneg.registry import Metric
     from noneg.rules import Rule
-
-    Limits = tuple[float, float]
+    from noneg.selection import Law
 
 PAIRED = "paired rows, delta method"
 
@@ -170,6 +178,12 @@ class PairedRows:
         mean = float((self.masses.count * law) @ values)
         return mean, law * (values - mean)
 
+    def gains(self, loss: Loss, one: str, other: str) -> tuple[Floats, Floats]:
+        """Return both differences: of ``loss(s, 1) - loss(s, 0)``, and of ``loss(s, 0)``."""
+        s, t = self.columns[one], self.columns[other]
+        base = loss(s, 0) - loss(t, 0)
+        return loss(s, 1) - loss(t, 1) - base, base
+
     @property
     def prior_part(self) -> Floats:
         """Each row's contribution to the error of the share of labeled rows."""
@@ -181,9 +195,7 @@ class PairedRows:
         s, f = self.columns[name], self.masses.count
         out = np.zeros(s.size)
         for group, sign in ((self.flags, 1.0), (~self.flags, -1.0)):
-            others = np.flatnonzero(~group)
-            others = others[np.argsort(s[others], kind="stable")]
-            share = placements(s[group], s[others], (f * self.mass)[others])
+            share = _placed(s[group], s[~group], (f * self.mass)[~group])
             m, total = self.mass[group], float(f[group] @ self.mass[group])
             mean = float((f[group] * m) @ share) / total
             size = self.effective(group)
@@ -299,7 +311,7 @@ class Differences:
 
     def estimate(self, criterion: Metric, one: str, other: str) -> Estimate:
         """Return one model's criterion minus the other's."""
-        options = self._options(criterion)
+        options = criterion.options_at(self.threshold)
         value = criterion.function(self.scores[one], **options)
         value -= criterion.function(self.scores[other], **options)
         low, high, method = -np.inf, np.inf, "unknown, too few rows"
@@ -343,9 +355,6 @@ class Differences:
 
         return smallest_factor(holds, tolerance=1e-3)
 
-    def _options(self, criterion: Metric) -> dict[str, float]:
-        return {"threshold": self.threshold} if criterion.has_threshold else {}
-
     @cached_property
     def _enough(self) -> bool:
         """Whether both groups have enough rows to estimate a variance."""
@@ -354,16 +363,20 @@ class Differences:
     def _limits(self, criterion: Metric, one: str, other: str) -> tuple[float, float, str]:
         if check_comparable(criterion).name in ERRORS:
             return *self._error_limits(one, other), PAIRED_METHOD
-        build = self._rule if criterion.rule else self._loss if criterion.loss else self._area
-        known = self.scores[one]
-        priors = known.prior_set
-        smooth = build(criterion, one, other)
+        smooth = self._smooth(criterion, one, other)
+        priors = self.scores[one].prior_set
         return *smooth.limits(self.rows.masses.count, priors, self.level), PAIRED
 
-    def _rule(self, criterion: Metric, one: str, other: str) -> Smooth:
-        rule, masses = registered_rules([criterion.name])[criterion.name], self.rows.masses
+    def _smooth(self, criterion: Metric, one: str, other: str) -> Smooth:
+        if criterion.rule is not None:
+            return self._rule(criterion.rule(), one, other)
+        if criterion.loss is not None:
+            return self._loss(criterion.loss(**criterion.options_at(self.threshold)), one, other)
+        return self._area(criterion, one, other)
+
+    def _rule(self, rule: Rule, one: str, other: str) -> Smooth:
         above = [(self.rows.columns[name] >= self.threshold).astype(float) for name in (one, other)]
-        laws = masses.positive, masses.marginal
+        laws = self.rows.masses.positive, self.rows.masses.marginal
         means, parts = zip(
             *(self.rows.centered(law, x) for x in above for law in laws), strict=True
         )
@@ -375,12 +388,9 @@ class Differences:
 
         return self._with_prior(parts, at)
 
-    def _loss(self, criterion: Metric, one: str, other: str) -> Smooth:
-        options, rows = self._options(criterion), self.rows
-        loss = criterion.loss(**options)  # type: ignore[misc]
-        s, t = rows.columns[one], rows.columns[other]
-        base = loss(s, 0) - loss(t, 0)
-        gain, by_gain = rows.centered(rows.masses.positive, loss(s, 1) - loss(t, 1) - base)
+    def _loss(self, loss: Loss, one: str, other: str) -> Smooth:
+        rows, (gains, base) = self.rows, self.rows.gains(loss, one, other)
+        gain, by_gain = rows.centered(rows.masses.positive, gains)
         level, by_base = rows.centered(rows.masses.marginal, base)
 
         def at(prior: Floats) -> tuple[Floats, Floats]:
@@ -420,3 +430,127 @@ class Differences:
         pair = self.rows.columns[one], self.rows.columns[other]
         errors = PairedErrors((self.scores[one], self.scores[other]), pair, self.rows.masses)
         return errors.limits(self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A difference at a given prior: ``constant + E_plus[value]``.
+
+    Attributes
+    ----------
+    constant : float
+    value : ndarray
+        Value for each labeled positive.
+    marginal : callable
+        Maps the masses of the labeled positives under a distribution to the contribution of each
+        row, as a member of the marginal sample, to the difference.
+    """
+
+    constant: float
+    value: Floats
+    marginal: Callable[[Floats], Floats]
+
+
+class SelectedDifferences:
+    """The range of the difference between two models, and an interval that covers it."""
+
+    def __init__(self, rows: PairedRows, scores: PUScores, threshold: float) -> None:
+        self.rows, self.scores, self.threshold = rows, scores, threshold
+        masses = rows.masses
+        self.mass = (masses.count * masses.positive)[rows.flags]
+        self.marginal = masses.count * masses.marginal
+
+    def bounds(
+        self, criterion: Metric, one: str, other: str, level: float
+    ) -> tuple[Limits, Limits]:
+        """Return the identified range and the interval for one model minus the other."""
+        box, t = Box.of(self.scores).without_caps(), t_score(level, self.scores.effective_positive)
+
+        def point(law: Law, prior: float) -> Limits:
+            value = self._moved(law, self._linear(criterion, one, other, prior))[0]
+            return value, value
+
+        def ends(law: Law, prior: float) -> Limits:
+            linear = self._linear(criterion, one, other, prior)
+            value, mass, h = self._moved(law, linear)
+            k = linear.marginal(mass)
+            drift = law.drift(lambda near: self._moved(near, linear)[0])
+            reach = t * np.sqrt(law.drifted(self._variance(h, k), drift, self._gap(k)))
+            return value - float(reach), value + float(reach)
+
+        return tuple(over_box(self.scores, f, box=box, grid=(5, 1)) for f in (point, ends))  # type: ignore[return-value]
+
+    def _moved(self, law: Law, linear: Linear) -> tuple[float, Floats, Floats]:
+        """Return the difference, the masses of the labeled positives, and the noise function."""
+        order = np.argsort(linear.value, kind="stable")
+        f, tpr = linear.value[order], np.append(0.0, np.cumsum(self.mass[order]))
+        mass = np.empty_like(f)
+        mass[order] = np.diff(law(np.minimum(tpr / tpr[-1], 1.0)))
+        at = np.minimum(np.searchsorted(tpr[1:], law.knots - ROUNDING), f.size - 1)
+        y = np.append(0.0, np.cumsum(law.slopes * np.diff(f[at])))
+        h = np.interp(linear.value, f[at], y)
+        return linear.constant + float(mass @ linear.value), mass, h
+
+    def _gap(self, k: Floats) -> float:
+        """Return the mean of k over the labeled positives minus its mean over all rows."""
+        labeled = float(self.mass @ k[self.rows.flags]) / float(self.mass.sum())
+        return labeled - float(self.marginal @ k)
+
+    def _variance(self, h: Floats, k: Floats) -> float:
+        masses, flags = self.rows.masses, self.rows.flags
+        part = masses.marginal * (k - float(self.marginal @ k))
+        part[flags] += masses.positive[flags] * (h - float(self.mass @ h))
+        return float(masses.count @ part**2)
+
+    def _linear(self, criterion: Metric, one: str, other: str, prior: float) -> Linear:
+        if criterion.rule is not None:
+            return self._rule(criterion.rule(), one, other, prior)
+        if criterion.loss is not None:
+            loss = criterion.loss(**criterion.options_at(self.threshold))
+            gain, base = self.rows.gains(loss, one, other)
+            return Linear(
+                float(self.marginal @ base), prior * gain[self.rows.flags], lambda _: base
+            )
+        return self._area(criterion, one, other, prior)
+
+    def _rule(self, rule: Rule, one: str, other: str, prior: float) -> Linear:
+        flags = self.rows.flags
+        above = [self.rows.columns[name] >= self.threshold for name in (one, other)]
+        ppr = [float(self.marginal @ x) for x in above]
+
+        def at(tpr: float, share: float) -> tuple[float, Floats]:
+            value, slopes = rule_slopes(rule, tpr, share, np.array([prior]))
+            return float(value[0]), slopes[:, 0]
+
+        start = [at(0.0, share) for share in ppr]
+        slope = [found[1][0] for found in start]
+
+        def marginal(mass: Floats) -> Floats:
+            by = [
+                at(float(mass @ x[flags]), share)[1][1] for x, share in zip(above, ppr, strict=True)
+            ]
+            return by[0] * above[0] - by[1] * above[1]
+
+        value = slope[0] * above[0][flags] - slope[1] * above[1][flags]
+        return Linear(start[0][0] - start[1][0], value, marginal)
+
+    def _area(self, criterion: Metric, one: str, other: str, prior: float) -> Linear:
+        masses, flags = self.rows.masses, self.rows.flags
+        proxy = criterion.name == "proxy_auc"
+        unit = 1.0 if proxy else 1.0 / (1.0 - prior)
+        group = masses.count * (masses.marginal * ~flags if proxy else masses.marginal)
+        columns = [self.rows.columns[name] for name in (one, other)]
+        places = [_placed(s[flags], s, group) for s in columns]
+
+        def marginal(mass: Floats) -> Floats:
+            share = [1.0 - _placed(s, s[flags], mass) for s in columns]
+            difference: Floats = unit * (share[0] - share[1])
+            return difference * ~flags if proxy and self.scores.pooled else difference
+
+        return Linear(0.0, unit * (places[0] - places[1]), marginal)
+
+
+def _placed(at: Floats, group: Floats, mass: Floats) -> Floats:
+    """Return `placements` within a group whose scores are in any order."""
+    order = np.argsort(group, kind="stable")
+    return placements(at, group[order], mass[order])

@@ -686,3 +686,63 @@ def pr(scores: PUScores) -> PrCurve:
     precision = PRECISION(steps.tpr, steps.ppr, scores.known_prior)
     precision[0] = 1.0
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectedCurve:
+    """ROC and PR curves for one distribution of the positives, by decreasing threshold."""
+
+    thresholds: Floats
+    fpr: Floats
+    tpr: Floats
+    precision: Floats
+
+    @property
+    def recall(self) -> Floats:
+        """The recall, which equals the TPR."""
+        return self.tpr
+
+    def envelope(self) -> tuple[Floats, Floats]:
+        """Return the ROC curve."""
+        return self.fpr, self.tpr
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectedCurves:
+    """The highest and lowest curves that selection allows, at the prior of the scores.
+
+    Attributes
+    ----------
+    upper, lower : SelectedCurve
+        At each threshold, no allowed distribution of the positives has a larger (upper) or smaller
+        (lower) TPR and precision.
+    """
+
+    upper: SelectedCurve
+    lower: SelectedCurve
+
+
+def selected_curves(scores: PUScores) -> SelectedCurves:
+    """Return bounds on the ROC and precision-recall curves under selection.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.2, setting="two-sample")
+    >>> curves = selected_curves(scores.with_selection(2))
+    >>> print(curves.lower.tpr, curves.upper.tpr)
+    [0.   0.25 0.25 1.   1.   1.   1.  ] [0.   0.75 0.75 1.   1.   1.   1.  ]
+    """
+    steps, box, prior = Ordered(scores), Box.of(scores), scores.known_prior
+    views = (Selected(steps, box.law(prior, top=top)) for top in (True, False))
+    upper, lower = (
+        SelectedCurve(
+            thresholds=steps.thresholds,
+            fpr=np.clip(view.fpr(prior), 0.0, 1.0),
+            tpr=view.tpr,
+            # Undefined above the largest marginal score, where it counts as 1.
+            precision=np.fmin(PRECISION(view.tpr, view.ppr, prior), 1.0),
+        )
+        for view in views
+    )
+    return SelectedCurves(upper=upper, lower=lower)

@@ -20,8 +20,8 @@ from noneg.performance import (
     pr_bounds,
     roc,
     roc_bounds,
+    selected_curves,
 )
-from noneg.performance.selected import selected_curves
 from noneg.plots.base import (
     COLORS,
     DASHES,
