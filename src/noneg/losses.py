@@ -86,7 +86,7 @@ def cost_threshold(cost: Floats) -> float:
 
 
 def find_loss(
-    loss: Name | Loss,
+    loss: Name | Loss = "zero-one",
     *,
     threshold: float | None = None,
     cost: ArrayLike = (1.0, 1.0),

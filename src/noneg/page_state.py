@@ -26,7 +26,7 @@ from noneg.laws import Ordered
 from noneg.losses import guarded_means, loss_gap, loss_third
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.contingency import Options, pose
+from noneg.performance.contingency import pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
 from noneg.performance.top import lift_at_interval
@@ -470,9 +470,8 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
     """Return the inputs for bounds at thresholds; None if there are no bounds for these scores."""
     if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
-    options = Options(level=level, threshold=cuts)
     try:
-        (problem,) = pose(scores, options)
+        (problem,) = pose(scores, level=level, threshold=cuts)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # Rows with importance weights cannot be counted.
         return None

@@ -9,20 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.performance.contingency import (
-    BoundOptions,
-    Options,
-    Tables,
-    chosen,
-    extreme,
-    pose,
-    tightest,
-)
+from noneg.performance.contingency import BoundOptions, Tables, chosen, extreme, pose, tightest
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
@@ -37,6 +29,8 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
     Points = tuple[Floats, Floats]
+    # Names of the two rates of a curve, and of the same rates in a table.
+    Rates = dict[str, Rate]
     # A function of arrays of true positives, false positives, false negatives and true negatives.
     TableMetric = Callable[[Floats, Floats, Floats, Floats], Floats]
 
@@ -102,20 +96,14 @@ def roc_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> RocBounds:
     >>> print(round(low, 3), round(high, 3))
     0.872 0.947
     """
-    answers = [_roc(problem) for problem in pose(scores, Options(**options, prevalence=False))]
+    answers = [_roc(problem) for problem in pose(scores, **options, prevalence=False)]
     return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _roc(problem: Problem) -> RocBounds:
     problem.check_classes(negatives=True)
-    threshold = np.concatenate([[np.inf], problem.ranking.threshold])
-    traces = [_Trace(problem, side, ("fpr", "tpr"), by=problem.moved, origin=1) for side in _SIDES]
-    _follow(problem, traces)
-    lower, upper = (
-        RocSide(threshold=threshold, fpr=x, tpr=y, extremes=trace.extremes, side=trace.side)
-        for trace in traces
-        for x, y in [trace.points]
-    )
+    rates: Rates = {"fpr": "fpr", "tpr": "tpr"}
+    lower, upper = _curves(RocSide, problem, rates, by=problem.moved, origin=1)
     return RocBounds(lower=lower, upper=upper, assumes=problem.assumes)
 
 
@@ -150,62 +138,44 @@ def pr_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> PrBounds:
     >>> print(round(low, 3), round(high, 3))
     0.818 0.954
     """
-    answers = [_pr(problem) for problem in pose(scores, Options(**options))]
+    answers = [_pr(problem) for problem in pose(scores, **options)]
     return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _pr(problem: Problem) -> PrBounds:
     problem.check_classes(negatives=False)
-    counted = problem.counted()
-    traces = [_Trace(counted, side, ("tpr", "precision"), by="precision") for side in _SIDES]
-    _follow(counted, traces)
-    lower, upper = (
-        PrSide(
-            threshold=counted.ranking.threshold,
-            recall=x,
-            precision=y,
-            extremes=trace.extremes,
-            side=trace.side,
-        )
-        for trace in traces
-        for x, y in [trace.points]
-    )
+    rates: Rates = {"recall": "tpr", "precision": "precision"}
+    lower, upper = _curves(PrSide, problem.counted(), rates, by="precision")
     return PrBounds(lower=lower, upper=upper, assumes=problem.assumes)
 
 
-class _Trace:
-    """Two rates along the ranking, plus the extreme of each rate over all beta.
+def _curves(
+    kind: type[S], problem: Problem, rates: Rates, *, by: Rate, origin: int = 0
+) -> tuple[S, S]:
+    """Return the lower and the upper curve along the ranking, with the extremes over all beta.
 
     Tables are chosen by one of the rates, so that rate is already at its extreme. The first
     `origin` points stay at (0, 0).
     """
-
-    def __init__(
-        self, problem: Problem, side: Side, rates: tuple[Rate, Rate], *, by: Rate, origin: int = 0
-    ) -> None:
-        size = problem.ranking.threshold.size + origin
-        wide = problem.latent[0] < problem.latent[1]
-        self.side, self.rates, self.by, self.origin = side, rates, by, origin
-        self.points = x, y = np.zeros(size), np.zeros(size)
-        self.extremes = (
-            np.zeros(size) if wide and rates[0] != by else x,
-            np.zeros(size) if wide and rates[1] != by else y,
-        )
-
-    def write(self, place: slice, part: Problem) -> None:
-        """Fill in the points of a block of cutoffs."""
-        candidates = list(part.candidates(self.side))
-        tables = chosen(candidates, self.side, self.by)
-        for rate, point, end in zip(self.rates, self.points, self.extremes, strict=True):
-            point[self.origin :][place] = getattr(tables, rate)
-            if end is not point:
-                end[self.origin :][place] = extreme(candidates, self.side, rate)
-
-
-def _follow(problem: Problem, traces: list[_Trace]) -> None:
+    threshold = np.concatenate([np.full(origin, np.inf), problem.ranking.threshold])
+    points = np.zeros((len(_SIDES), len(rates), threshold.size))
+    wide = problem.latent[0] < problem.latent[1]
+    extremes = np.zeros_like(points) if wide else points
     for place, part in problem.blocks():
-        for trace in traces:
-            trace.write(place, part)
+        for side, curve, ends in zip(_SIDES, points, extremes, strict=True):
+            candidates = list(part.candidates(side))
+            tables = chosen(candidates, side, by)
+            for rate, point, end in zip(rates.values(), curve, ends, strict=True):
+                point[origin:][place] = getattr(tables, rate)
+                if wide:
+                    end[origin:][place] = extreme(candidates, side, rate)
+    lower, upper = (
+        kind(
+            threshold=threshold, extremes=(x, y), side=side, **dict(zip(rates, curve, strict=True))
+        )
+        for side, curve, (x, y) in zip(_SIDES, points, extremes, strict=True)
+    )
+    return lower, upper
 
 
 _BLOCK: Final = 65_536  # Number of points summed at a time, to limit memory use.
@@ -218,6 +188,9 @@ class _Side:
     threshold: Floats
     extremes: Points
     side: Side
+
+
+S = TypeVar("S", bound=_Side)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -470,7 +443,7 @@ def contingency_bounds(
             upper=_chosen_tables(problem, "upper"),
             assumes=problem.assumes,
         )
-        for problem in pose(scores, Options(**options, threshold=threshold))
+        for problem in pose(scores, **options, threshold=threshold)
     ]
     return tightest(answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
 
@@ -574,8 +547,7 @@ def metric_bounds(
     """
     name, function = _find(metric)
     answers = [
-        _bound(problem, function, name)
-        for problem in pose(scores, Options(**options, threshold=threshold))
+        _bound(problem, function, name) for problem in pose(scores, **options, threshold=threshold)
     ]
     return tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
 
@@ -715,10 +687,8 @@ def rank_cdf(
         raise InputError(
             "scores", rule, remedy="The ROC curve of labeled data is known: use roc_bounds."
         )
-    options = Options(
-        band=band, level=level, known_negatives=known_negatives, resamples=resamples, seed=seed
-    )
-    (problem,) = pose(scores, options)
+    options: BoundOptions = {"band": band, "level": level, "known_negatives": known_negatives}
+    (problem,) = pose(scores, **options, resamples=resamples, seed=seed)
     ranking = problem.ranking
     share = ranking.groups[0].share()[0][ranking.rows[0]]
     return RankCdf(

@@ -437,22 +437,6 @@ class BoundOptions(TypedDict, total=False):
     seed: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Options:
-    """Options of a bound and their defaults; see `noneg.performance.roc_bounds`."""
-
-    beta: Beta = None
-    band: Band = "exact"
-    level: float = 0.95
-    known_negatives: ArrayLike | None = None
-    basis: Basis = "positives"
-    table: Table | None = None
-    resamples: int = 2000
-    seed: int = 0
-    threshold: ArrayLike | None = None
-    prevalence: bool = True  # Whether the result depends on the share of positives in the table.
-
-
 def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[float, float]:
     r"""Return an interval for beta, the share of latent positives among the unlabeled rows.
 
@@ -490,28 +474,41 @@ def latent_fraction(scores: PUScores, *, level: float | None = None) -> tuple[fl
     return low, high
 
 
-def pose(scores: PUScores, options: Options) -> list[Problem]:
-    """Return the problem to solve, or both problems if the tighter basis is requested."""
-    check_band(options.band)
-    check_level(options.level)
-    check_count(options.resamples, "resamples", 2)
-    check_count(options.seed, "seed", 0)
-    table = _check_table(scores, options)
-    beta = latent_fraction(scores) if options.beta is None else check_beta(scores, options.beta)
-    ranking = rank(scores, options.known_negatives, options.threshold)
-    latent = tuple(float(round(b * ranking.n_unlabeled)) for b in beta)
-    bases = _bases(ranking, options.basis)
-    return [
-        Problem(
-            ranking=ranking,
-            limits=_limits(ranking, basis, (latent[0], latent[1]), options),
-            latent=(latent[0], latent[1]),
-            assumes=Assumptions(
-                beta=beta, band=options.band, level=options.level, basis=basis, table=table
-            ),
+def pose(  # noqa: PLR0913 - the options of all bounds
+    scores: PUScores,
+    *,
+    beta: Beta = None,
+    band: Band = "exact",
+    level: float = 0.95,
+    known_negatives: ArrayLike | None = None,
+    basis: Basis = "positives",
+    table: Table | None = None,
+    resamples: int = 2000,
+    seed: int = 0,
+    threshold: ArrayLike | None = None,
+    prevalence: bool = True,
+) -> list[Problem]:
+    """Return the problem to solve, or both problems if the tighter basis is requested.
+
+    Options are those of `noneg.performance.roc_bounds`; `prevalence` states whether the result
+    depends on the share of positives in the table.
+    """
+    check_band(band)
+    check_level(level)
+    check_count(resamples, "resamples", 2)
+    check_count(seed, "seed", 0)
+    counted = _check_table(scores, table, prevalence=prevalence)
+    shares = latent_fraction(scores) if beta is None else check_beta(scores, beta)
+    ranking = rank(scores, known_negatives, threshold)
+    low, high = (float(round(share * ranking.n_unlabeled)) for share in shares)
+    problems = []
+    for one in _bases(ranking, basis):
+        assumes = Assumptions(beta=shares, band=band, level=level, basis=one, table=counted)
+        limits = _limits(ranking, assumes, (low, high), resamples, seed)
+        problems.append(
+            Problem(ranking=ranking, limits=limits, latent=(low, high), assumes=assumes)
         )
-        for basis in bases
-    ]
+    return problems
 
 
 def tightest(answers: list[T], width: Callable[[T], float]) -> T:
@@ -520,26 +517,27 @@ def tightest(answers: list[T], width: Callable[[T], float]) -> T:
 
 
 def _limits(
-    ranking: Ranking, basis: Basis, latent: tuple[float, float], options: Options
+    ranking: Ranking, assumes: Assumptions, latent: tuple[float, float], resamples: int, seed: int
 ) -> Limits:
-    group = ranking.groups[int(basis == "negatives")]
+    positive = assumes.basis == "positives"
+    group = ranking.groups[int(not positive)]
     if not group.scores.size or not ranking.n_unlabeled:
         unused = np.zeros(group.scores.size + 1)
         return unused, unused
     share, n = group.share()
-    if group.masses is not None and options.band in ("pointwise", "bootstrap"):
+    if group.masses is not None and assumes.band in ("pointwise", "bootstrap"):
         rule = "must be 'exact', 'prediction' or 'dkw' if positives have labeling rates"
         remedy = "Counts with unequal weights are not binomial."
-        raise InputError("band", rule, value=options.band, remedy=remedy)
-    hidden = latent[0] if basis == "positives" else ranking.n_unlabeled - latent[1]
+        raise InputError("band", rule, value=assumes.band, remedy=remedy)
+    hidden = latent[0] if positive else ranking.n_unlabeled - latent[1]
     return band_limits(
         share,
         n,
-        band=options.band,
-        level=options.level,
+        band=assumes.band,
+        level=assumes.level,
         latent=hidden,
-        resamples=options.resamples,
-        seed=options.seed,
+        resamples=resamples,
+        seed=seed,
     )
 
 
@@ -556,11 +554,9 @@ def check_beta(scores: PUScores, beta: Any) -> tuple[float, float]:  # noqa: ANN
     return ends
 
 
-def _check_table(scores: PUScores, options: Options) -> Table:
-    table = options.table
+def _check_table(scores: PUScores, table: Table | None, *, prevalence: bool) -> Table:
     if table is None:
-        two = not scores.pooled and options.prevalence
-        return "unlabeled" if two else "all"
+        return "unlabeled" if prevalence and not scores.pooled else "all"
     check_choice(table, "table", get_args(Table), "It specifies whether known rows are counted.")
     if table == "unlabeled" and not scores.hidden:
         raise InputError("table", "must be 'all' for labeled data, which has no unlabeled rows.")
@@ -568,12 +564,8 @@ def _check_table(scores: PUScores, options: Options) -> Table:
 
 
 def _bases(ranking: Ranking, basis: object) -> list[Basis]:
-    check_choice(
-        basis,
-        "basis",
-        get_args(Basis),
-        "It specifies the class whose ranks the bounds are based on.",
-    )
+    meaning = "It specifies the class whose ranks the bounds are based on."
+    check_choice(basis, "basis", get_args(Basis), meaning)
     some = ranking.groups[1].total > 0
     if basis == "negatives" and not some:
         remedy = "Pass their scores as known_negatives, or use basis='positives'."

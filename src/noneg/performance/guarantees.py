@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -329,14 +329,7 @@ class FdpEnvelope(Table):
     confidence : float
     """
 
-    _names: ClassVar[tuple[str, ...]] = (
-        "threshold",
-        "recall",
-        "flagged",
-        "precision",
-        "promised",
-        "fdp",
-    )
+    _names = ("threshold", "recall", "flagged", "precision", "promised", "fdp")
     threshold: Floats
     recall: Floats
     flagged: Floats

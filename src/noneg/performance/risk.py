@@ -161,16 +161,6 @@ def decision_rule(cost: Floats) -> Rule:
     return Rule(piece, low=float(cost.min()), high=float(cost.max()))
 
 
-def _loss(
-    loss: Name | Loss = "zero-one",
-    *,
-    threshold: float | None = None,
-    cost: ArrayLike = (1.0, 1.0),
-    clip: float = CLIP,
-) -> Loss:
-    return find_loss(loss, threshold=threshold, cost=cost, clip=clip)
-
-
 def _bounds(
     loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
 ) -> tuple[float, float]:
@@ -189,6 +179,6 @@ add_metric(
     title="Zero-one risk at 0.5",
     citation="du Plessis et al. (2015); Kiryo et al. (2017)",
     better="lower",
-    loss=_loss,
+    loss=find_loss,
     bounds=_bounds,
 )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from noneg.arrays import Floats, Places
+    from noneg.arrays import Floats
     from noneg.registry import Better
     from noneg.scores import PUScores
 
@@ -136,13 +136,18 @@ def confusion_at_all(scores: PUScores) -> Confusion:
     >>> print(confusion_at_all(scores).tpr)
     [0.5 0.5 1.  1. ]
     """
-    steps = Ordered(scores)
+    return _at(Ordered(scores), slice(1, None))
+
+
+def _at(steps: Ordered, place: slice | int) -> Confusion:
+    """Return the confusion matrix at some of the steps."""
+    prior = steps.scores.known_prior
     return Confusion(
-        threshold=steps.thresholds[1:],
-        tpr=steps.tpr[1:],
-        fpr=steps.fpr(scores.known_prior)[1:],
-        ppr=steps.ppr[1:],
-        prior=scores.known_prior,
+        threshold=steps.thresholds[place],
+        tpr=steps.tpr[place],
+        fpr=steps.fpr(prior)[place],
+        ppr=steps.ppr[place],
+        prior=prior,
     )
 
 
@@ -531,21 +536,24 @@ def best_threshold(
     steps, prior = Ordered(scores), scores.known_prior
     if cost is not None:
         values = _expected_cost(steps, prior, check_cost(cost))
-        return _chosen(scores, steps, int(np.argmin(values)), values, "smallest expected cost")
-    if f_beta is not None:
+        k, criterion = int(np.argmin(values)), "smallest expected cost"
+    elif f_beta is not None:
         values = f_beta_rule(f_beta)(steps.tpr, steps.ppr, prior)
-        return _chosen(scores, steps, _largest(values), values, f"largest F with beta {f_beta:g}")
-    if precision is not None:
+        k, criterion = _largest(values), f"largest F with beta {f_beta:g}"
+    elif precision is not None:
         values = PRECISION(steps.tpr, steps.ppr, prior)
-        k = _reach(values, precision, "precision")[-1]
-        return _chosen(scores, steps, int(k), values, f"precision at least {precision:g}")
-    values = RECALL(steps.tpr, steps.ppr, prior)
-    return _chosen(
-        scores,
-        steps,
-        int(_reach(values, recall, "recall")[0]),
-        values,
-        f"recall at least {recall:g}",
+        k, criterion = (
+            _reach(values, precision, "precision")[-1],
+            f"precision at least {precision:g}",
+        )
+    else:
+        values = RECALL(steps.tpr, steps.ppr, prior)
+        k, criterion = _reach(values, recall, "recall")[0], f"recall at least {recall:g}"
+    return BestThreshold(
+        threshold=float(steps.thresholds[k]),
+        value=float(values[k]),
+        criterion=criterion,
+        confusion=_at(steps, k),
     )
 
 
@@ -563,32 +571,14 @@ def _largest(values: Floats) -> int:
     return 1 + int(np.nanargmax(values[1:]))
 
 
-def _reach(values: Floats, wanted: object, name: str) -> Places:
+def _reach(values: Floats, wanted: object, name: str) -> list[int]:
     """Return the steps at which a desired rate is reached, in decreasing order of threshold."""
     rate = check_rate(wanted, name)
     best = values[_largest(values)]
-    places = 1 + np.flatnonzero(values[1:] >= rate - ROUNDING)
-    if not places.size:
+    places: list[int] = (1 + np.flatnonzero(values[1:] >= rate - ROUNDING)).tolist()
+    if not places:
         rule = (
             f"must be attainable: the largest {name} at any threshold is {best:.6g}, got {rate:g}"
         )
         raise InputError(name, rule, remedy="Choose a smaller value.")
     return places
-
-
-def _chosen(
-    scores: PUScores, steps: Ordered, k: int, values: Floats, criterion: str
-) -> BestThreshold:
-    matrix = Confusion(
-        threshold=steps.thresholds[k],
-        tpr=steps.tpr[k],
-        fpr=steps.fpr(scores.known_prior)[k],
-        ppr=steps.ppr[k],
-        prior=scores.known_prior,
-    )
-    return BestThreshold(
-        threshold=float(steps.thresholds[k]),
-        value=float(values[k]),
-        criterion=criterion,
-        confusion=matrix,
-    )
