@@ -146,11 +146,7 @@ def tail_means(scores: PUScores, thresholds: ArrayLike) -> LawMeans:
     [0.5 1. ]
     """
     t = np.asarray(thresholds, dtype=np.float64)
-    cuts = np.clip(np.nextafter(t, -np.inf), 0.0, 1.0)
-    below = scores.sums_below(np.append(cuts, 1.0)).copy()
-    total = below[-1].copy()
-    below[np.append(t <= 0.0, True)] = 0.0
-    above = total - below
+    above = scores.sums_above(t)
     # Of two nested tails, the smaller one contains the rows that count in both.
     smaller = np.minimum.outer(np.arange(t.size + 1), np.arange(t.size + 1))
     aa, aw, ww = (above[:, column][smaller] for column in (3, 4, 6))

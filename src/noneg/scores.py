@@ -449,8 +449,17 @@ class PUScores:
         """Return the nine sums of `noneg.laws` over rows with ``s <= cut``."""
         return self.merge(self.groups_below(cuts))
 
+    def sums_above(self, thresholds: Floats) -> Floats:
+        """Return the same sums over rows with ``s >= threshold``, followed by those of all rows."""
+        cuts = np.clip(np.nextafter(thresholds, -np.inf), 0.0, 1.0)
+        below = self.sums_below(np.append(cuts, 1.0)).copy()
+        total = below[-1].copy()
+        below[np.append(thresholds <= 0.0, True)] = 0.0
+        above: Floats = total - below
+        return above
+
     def groups_below(self, cuts: Floats) -> Floats:
-        """Return the same sums separately for unlabeled rows and labeled positives."""
+        """Return the sums up to each cut separately for unlabeled rows and labeled positives."""
         return self._rows.below(cuts)
 
     def kept(self, key: object, make: Callable[[], Floats]) -> Floats:

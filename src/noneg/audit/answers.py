@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.arrays import Places
+    from noneg.arrays import Floats, Places
 
 # Fewest answers per stratum; smaller strata are merged with a neighbor.
 LEAST = 4
@@ -79,20 +79,27 @@ class Answers:
         rows = self.design.stratum[: self.code.size]
         return join(np.bincount(rows, minlength=self.design.size.size), LEAST)
 
+    @property
+    def at(self) -> Places:
+        """The merged stratum of each row with a code."""
+        return self.joined[self.design.stratum[: self.code.size]]
+
+    @cached_property
+    def features(self) -> Floats:
+        """Features of the rows with a code."""
+        design, n = self.design, self.code.size
+        return design.census.features(design.score[:n], design.rank[:n])
+
     def review(self, y: NDArray[Any]) -> Review:
         """Return the reviewed rows, ordered by stratum, with these labels."""
-        design, n, joined = self.design, self.code.size, self.joined
-        at = joined[design.stratum[:n]]
-        order = np.argsort(at, kind="stable")
-        features = design.census.features(design.score[:n], design.rank[:n])
-        # The weight of a row comes from its original stratum, even after merging.
-        weight = 1.0 / design.probability[:n]
+        design, joined, order = self.design, self.joined, np.argsort(self.at, kind="stable")
         first = np.searchsorted(joined, np.arange(joined[-1] + 1))
         last = np.append(first[1:], joined.size) - 1
         return Review(
-            at[order],
-            weight[order],
-            features[order],
+            self.at[order],
+            # The weight of a row comes from its original stratum, even after merging.
+            1.0 / design.probability[order],
+            self.features[order],
             np.asarray(y, dtype=np.float64)[order],
             np.bincount(joined, design.size).astype(np.float64),
             np.stack([design.corners[first, 0], design.corners[last, 1]], axis=1),

@@ -404,9 +404,8 @@ class Contrast:
 
     def _ranges(self) -> Places:
         """Return the range of each stratum, with about equal numbers of labeled positives."""
-        design, n = self.design, self.answers.code.size
-        at = self.answers.joined[design.stratum[:n]]
-        score = np.bincount(at, design.score[:n]) / np.bincount(at)
+        design, at = self.design, self.answers.at
+        score = np.bincount(at, design.score[: at.size]) / np.bincount(at)
         cuts = np.quantile(design.positive_score, np.arange(1, GROUPS) / GROUPS)
         found = np.searchsorted(cuts, score)
         # Each range needs labeled positives for comparison.

@@ -15,6 +15,7 @@ from scipy.special import ndtr
 
 from noneg.checks import check_scores, check_setting, is_pooled
 from noneg.errors import InputError
+from noneg.laws import placements
 from noneg.results import plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import say
@@ -154,9 +155,7 @@ def known_negatives(
 
 def _auroc(one: Floats, other: Floats) -> float:
     """Return the probability that a row of `one` scores higher; a tie counts as half."""
-    there = np.sort(other)
-    ends = [np.searchsorted(there, one, side).mean() for side in ("left", "right")]
-    return float(sum(ends) / (2.0 * there.size))
+    return float(placements(one, np.sort(other)).mean())
 
 
 def _bounds(

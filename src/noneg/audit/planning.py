@@ -16,6 +16,7 @@ from noneg.audit.targets import Census, Target
 from noneg.bins import bin_scores
 from noneg.checks import check_count, check_setting
 from noneg.errors import InputError, MissingFileError
+from noneg.laws import placements
 from noneg.randomness import stream
 from noneg.recalibration import Isotonic
 from noneg.results import Table, plain_fields
@@ -186,13 +187,6 @@ KEPT = 2000
 DEFAULT = ("prior",)
 
 
-def _in_order(parts: Sequence[Weighted]) -> Weighted:
-    """Return sorted scores, and cumulative numbers of rows from 0 to the total."""
-    s, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-    order = np.argsort(s, kind="stable")
-    return s[order], np.concatenate([[0.0], np.cumsum(count[order])])
-
-
 def plan(  # noqa: PLR0913 - each one names a fact that is never guessed
     source: object,
     *,
@@ -303,8 +297,10 @@ class Planner:
         self.rows, self.targets, self.seed, self.budget = rows, targets, seed, budget
         self.scores = PUScores.from_pu_labels(rows.flags, rows.score, setting=setting, prior=prior)
         self.whole = self._whole(marginal)
-        everyone = [self.whole[0]] + ([self.whole[1]] if self.scores.pooled else [])
-        self.sorted, self.mass = _in_order(everyone)
+        everyone = self.whole if self.scores.pooled else self.whole[:1]
+        s, count = (np.concatenate(columns) for columns in zip(*everyone, strict=True))
+        order = np.argsort(s, kind="stable")
+        self.sorted, self.count = s[order], count[order]
         self.names, self.codes = self._groups()
         self.pool = self._pool()
         edges = bin_scores(self.scores.with_prior(0.5), bins=BINS).edges
@@ -344,8 +340,7 @@ class Planner:
 
     def _rank(self, s: Floats) -> Floats:
         """Return the mid-rank of scores among all rows, in [0, 1]."""
-        below, upto = (self.mass[np.searchsorted(self.sorted, s, x)] for x in ("left", "right"))
-        return np.asarray((below + upto) / (2.0 * self.mass[-1]))
+        return placements(s, self.sorted, self.count)
 
     def _hidden(self, s: Floats) -> Floats:
         """Return guessed probabilities that unlabeled rows are positive."""

@@ -272,10 +272,8 @@ def _bounded(target: Target, answers: Answers, plain: Draws, level: float) -> Es
     unsure = answers.code == UNSURE
     if not unsure.any():
         return middle
-    n = answers.code.size
-    features = census.features(answers.design.score[:n], answers.design.rank[:n])
     totals = census.known + plain.review.totals
-    up = features @ target.gradient(census, totals) > 0.0
+    up = answers.features @ target.gradient(census, totals) > 0.0
     ends = []
     for which in (~up, up):
         y = np.where(unsure, which, answers.code == POSITIVE)

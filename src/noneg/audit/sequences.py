@@ -95,7 +95,7 @@ class Bets:
     def __init__(self, answers: Answers, y: Floats) -> None:
         design, n = answers.design, answers.code.size
         self.stratum, self.y = design.stratum[:n], y
-        self.features = design.census.features(design.score[:n], design.rank[:n])
+        self.features = answers.features
         self.size, self.share, self.corners = design.size, design.share, design.corners
 
     def capital(self, a: Floats, b: Floats, alpha: float) -> Floats:

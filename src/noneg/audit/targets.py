@@ -18,6 +18,7 @@ import numpy as np
 
 from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
+from noneg.results import plain_fields
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -206,28 +207,17 @@ class Census:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and lists."""
-        return {
-            "features": list(self.names),
-            "rows": self.rows,
-            "known": self.known.tolist(),
-            "flagged": [[t, n] for t, n in self.flagged.items()],
-            "base": dict(self.base),
-            "edges": self.edges.tolist(),
-            "score": self.score.tolist(),
-        }
+        lists = {"features": list(self.names), "flagged": list(map(list, self.flagged.items()))}
+        return lists | plain_fields(self, "rows", "known", "base", "edges", "score")
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Census:
         """Restore a census from the output of `to_dict`."""
-        return cls(
-            tuple(content["features"]),
-            float(content["rows"]),
-            np.array(content["known"], dtype=np.float64),
-            {float(t): float(n) for t, n in content["flagged"]},
-            content["base"],
-            np.array(content["edges"], dtype=np.float64),
-            np.array(content["score"], dtype=np.float64),
-        )
+        names, rows = tuple(content["features"]), float(content["rows"])
+        flagged = {float(t): float(n) for t, n in content["flagged"]}
+        columns = ("known", "edges", "score")
+        arrays = {name: np.array(content[name], dtype=np.float64) for name in columns}
+        return cls(names=names, rows=rows, flagged=flagged, base=content["base"], **arrays)
 
 
 def _bins(s: Floats, edges: Floats) -> Places:

@@ -158,15 +158,9 @@ def counts_above(scores: PUScores, thresholds: Floats) -> tuple[Counts, Counts]:
     """
     (_, _, _, w), (_, _, a, v) = scores.in_order()
     unit = max(largest_weight(w), largest_weight(v) if scores.pooled else 0.0)
-    cuts = np.clip(np.nextafter(thresholds, -np.inf), 0.0, 1.0)
-    below = scores.sums_below(np.append(cuts, 1.0))[:, :2].copy()
-    total = below[-1].copy()
-    below[:-1][thresholds <= 0.0] = 0.0
-    above = np.maximum(total - below[:-1], 0.0)
-    return tuple(  # type: ignore[return-value]
-        Counts(above[:, column] / one, float(total[column] / one))
-        for column, one in ((0, largest_weight(a)), (1, unit))
-    )
+    above = np.maximum(scores.sums_above(thresholds), 0.0)
+    positive, marginal = above[:, 0] / largest_weight(a), above[:, 1] / unit
+    return Counts(positive[:-1], float(positive[-1])), Counts(marginal[:-1], float(marginal[-1]))
 
 
 def _first(fails: Callable[[int], bool], size: int) -> int:
