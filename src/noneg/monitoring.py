@@ -54,7 +54,7 @@ from noneg.prior.shift import (
 )
 from noneg.recalibration.maps import PriorShift
 from noneg.registry import find_metric
-from noneg.results import Estimate, Table, aligned, plain_fields
+from noneg.results import Estimate, Record, Table, aligned, plain_fields
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def spent(look: int | Floats, level: float) -> Any:  # noqa: ANN401
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelShift:
+class LabelShift(Record):
     """The prior of new rows if only the prior changed, and a test of that assumption.
 
     Attributes
@@ -118,10 +118,6 @@ class LabelShift:
     misfit: float
     freedom: int
     shape_p: float
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers and text."""
-        return plain_fields(self)
 
 
 def label_shift(
@@ -308,7 +304,7 @@ def name_look(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Look(Record):
     """Results for one period.
 
     Attributes
@@ -343,10 +339,6 @@ class Look:
     windows: dict[str, int] = field(default_factory=dict)
     alarms: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text."""
-        return plain_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -146,14 +146,28 @@ def to_frame(columns: Mapping[str, NDArray[Any]], backend: str | None = None) ->
     return frame
 
 
+class Record:
+    """A result with a few named facts: its fields, unless it lists others."""
+
+    __slots__ = ()
+    _facts: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers, lists and text, ready for JSON."""
+        return plain_fields(self, *self._facts)
+
+
 class Table:
     """A result that is a table, available as columns, as a data frame or as plain lists."""
 
+    # Attributes that are columns, by default all fields that are arrays, and other facts.
     _names: ClassVar[tuple[str, ...]] = ()
+    _facts: ClassVar[tuple[str, ...]] = ()
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
-        return {name: np.atleast_1d(getattr(self, name)) for name in self._names}
+        names = self._names or _array_names(self)
+        return {name: np.atleast_1d(getattr(self, name)) for name in names}
 
     def to_frame(self, backend: str | None = None) -> object:
         """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
@@ -164,8 +178,9 @@ class Table:
         return self.to_frame(backend)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the columns as plain lists."""
-        return {name: column.tolist() for name, column in self.columns().items()}
+        """Return the columns as plain lists, after the other facts."""
+        facts = {name: _plain(getattr(self, name)) for name in self._facts}
+        return facts | {name: column.tolist() for name, column in self.columns().items()}
 
     def __repr__(self) -> str:
         columns = self.columns()
@@ -183,9 +198,17 @@ class Table:
         return f"<table><caption>{escape(legend)}</caption>{''.join(lines)}</table>"
 
 
+def _names(found: Any) -> Iterable[str]:  # noqa: ANN401
+    return (field.name for field in fields(found))
+
+
+def _array_names(found: Any) -> list[str]:  # noqa: ANN401
+    return [name for name in _names(found) if isinstance(getattr(found, name), np.ndarray)]
+
+
 def plain_fields(found: object, *names: str) -> dict[str, Any]:
     """Return attributes of a result, by default all fields, as plain numbers, lists and text."""
-    return {name: _plain(getattr(found, name)) for name in names or vars(found)}
+    return {name: _plain(getattr(found, name)) for name in names or _names(found)}
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401

@@ -64,22 +64,12 @@ class MetricByPrior(Table):
     high: Floats | None
     level: float | None
 
+    _facts = ("metric", "title", "level")
+
     @property
     def range(self) -> tuple[float, float]:
         """Smallest and largest value over these priors."""
         return float(np.nanmin(self.value)), float(np.nanmax(self.value))
-
-    def columns(self) -> dict[str, Floats]:
-        """Return the table as columns."""
-        out = {"prior": self.prior, "value": self.value}
-        if self.low is not None and self.high is not None:
-            out |= {"low": self.low, "high": self.high}
-        return out
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text, ready for JSON."""
-        facts = {"metric": self.metric, "title": self.title, "level": self.level}
-        return {**facts, **super().to_dict()}
 
 
 def prior_curve(
@@ -182,12 +172,7 @@ class MetricBySelection(Table):
     high: Floats
     level: float
 
-    _names = ("selection", "least", "most", "low", "high")
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text, ready for JSON."""
-        facts = {"metric": self.metric, "title": self.title, "value": self.value}
-        return {**facts, "level": self.level, **super().to_dict()}
+    _facts = ("metric", "title", "value", "level")
 
 
 def selection_curve(

@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from noneg.audit.targets import BIN
-from noneg.results import Estimate, plain_fields
+from noneg.results import Estimate, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -252,7 +252,7 @@ FUSED = "review and labeled positives combined, if labeling is at random"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreement:
+class Agreement(Record):
     """Whether labeled positives and the review agree on a metric.
 
     Attributes
@@ -275,14 +275,12 @@ class Agreement:
     p_value: float
     fused: Estimate | None
 
+    _facts = ("labeled", "p_value", "agrees", "fused")
+
     @property
     def agrees(self) -> bool:
         """Whether the test does not reject at the 5% level."""
         return self.p_value >= REJECT
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers and text."""
-        return plain_fields(self, "labeled", "p_value", "agrees", "fused")
 
 
 class Contrast:

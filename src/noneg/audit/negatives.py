@@ -8,7 +8,7 @@ suspicious), so shares among reviewed rows cannot be generalized to the table.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
@@ -16,7 +16,7 @@ from scipy.special import ndtr
 from noneg.checks import check_scores, check_setting, is_pooled
 from noneg.errors import InputError
 from noneg.laws import placements
-from noneg.results import plain_fields
+from noneg.results import Record
 from noneg.scores import PUScores
 from noneg.sentences import say
 
@@ -32,7 +32,7 @@ EVEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class KnownNegatives:
+class KnownNegatives(Record):
     """Bounds and checks from known negatives without known inclusion probabilities.
 
     Attributes
@@ -65,6 +65,11 @@ class KnownNegatives:
     p_value: float
     prior: float | None
 
+    _facts = (
+        *("n_positive", "n_negative", "n_unlabeled", "reviewed_auroc", "rank", "p_value"),
+        *("prior_limits", "auroc", "contradicts", "notes"),
+    )
+
     @property
     def contradicts(self) -> bool:
         """Whether the counts exclude the prior."""
@@ -86,11 +91,6 @@ class KnownNegatives:
             ends = dict(zip(("least", "most"), self.auroc, strict=True))
             said.append(say("negatives_auroc", **ends, reviewed=self.reviewed_auroc))
         return (*said, say("negatives_plan"))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain numbers and text."""
-        names = ("n_positive", "n_negative", "n_unlabeled", "reviewed_auroc", "rank", "p_value")
-        return plain_fields(self, *names, "prior_limits", "auroc", "contradicts", "notes")
 
 
 def known_negatives(

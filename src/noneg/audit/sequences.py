@@ -52,7 +52,6 @@ class Sequence(Table):
     low: Floats
     high: Floats
     level: float
-    _names = ("reviews", "low", "high")
 
     @property
     def half_width(self) -> float:

@@ -182,7 +182,6 @@ class Expected(Table):
     reviews: Places
     half_width: Floats
     simple_random: Floats
-    _names = ("target", "reviews", "half_width", "simple_random")
 
     def __str__(self) -> str:
         columns = zip(*self.columns().values(), strict=True)

@@ -18,7 +18,7 @@ It therefore requires classes that the score nearly separates.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
@@ -30,7 +30,7 @@ from noneg.errors import InputError
 from noneg.intervals import effective_size
 from noneg.kernels import run_ends
 from noneg.randomness import stream
-from noneg.results import at_most
+from noneg.results import Record, at_most
 from noneg.sentences import say
 from noneg.shares import clopper_pearson
 
@@ -51,7 +51,7 @@ FEW_POSITIVES = 30
 
 
 @dataclass(frozen=True, kw_only=True)
-class Check:
+class Check(Record):
     """The result of checking one assumption.
 
     Attributes
@@ -70,10 +70,6 @@ class Check:
     sentence: str
     value: float
     limit: float
-
-    def to_dict(self) -> dict[str, float | str]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def check_assumptions(scores: PUScores, *, level: float = 0.95) -> tuple[Check, ...]:
@@ -287,7 +283,7 @@ AT_ONCE = 50
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScarTest:
+class ScarTest(Record):
     """The result of a test of random labeling.
 
     Attributes
@@ -312,10 +308,6 @@ class ScarTest:
     n_labeled: int
     n_positive: int
     replicates: int
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain numbers."""
-        return asdict(self)
 
 
 def scar_test(

@@ -483,7 +483,7 @@ class MetricBounds(_Bounds):
     high: Floats
     metric: str
     assumes: Assumptions
-    _names = ("threshold", "low", "high")
+    _facts = ("metric",)
 
     def at(self, threshold: float) -> tuple[float, float]:
         """Return the bounds at a threshold, which need not be a cutoff itself."""
@@ -495,10 +495,6 @@ class MetricBounds(_Bounds):
             )
             raise InputError("threshold", msg)
         return float(self.low[row]), float(self.high[row])
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain lists, numbers and text."""
-        return super().to_dict() | {"metric": self.metric}
 
 
 def metric_bounds(
@@ -626,7 +622,6 @@ class RankCdf(_Bounds):
     high: Floats
     unlabeled: Floats
     assumes: Assumptions
-    _names = ("threshold", "rank", "share", "low", "high", "unlabeled")
 
     @property
     def better_than_random(self) -> Flags:

@@ -25,6 +25,7 @@ from noneg.errors import InputError
 from noneg.intervals import limits_at_nodes
 from noneg.performance.cutoffs import Ranking, rank
 from noneg.randomness import stream
+from noneg.results import Record
 from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
@@ -225,7 +226,7 @@ def _ratio(top: Floats, bottom: Counts) -> Floats:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Assumptions:
+class Assumptions(Record):
     """The assumptions that bounds are based on.
 
     Attributes
@@ -245,11 +246,6 @@ class Assumptions:
     level: float
     basis: Basis
     table: Table
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain numbers and text."""
-        names = ("band", "level", "basis", "table")
-        return {"beta": list(self.beta)} | {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

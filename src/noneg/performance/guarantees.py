@@ -34,7 +34,7 @@ conservative otherwise, since no row counts as more than one.
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,7 +45,7 @@ from noneg.checks import check_count, check_number, check_rate, check_share
 from noneg.errors import InputError
 from noneg.losses import check_cost
 from noneg.performance.contingency import latent_fraction
-from noneg.results import Table
+from noneg.results import Record, Table
 from noneg.shares import lower_limit, upper_limit
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Promise:
+class Promise(Record):
     """A threshold and its guarantee.
 
     Attributes
@@ -109,10 +109,6 @@ class Promise:
 
     def __str__(self) -> str:
         return f"{self.threshold:.6g}: {self.words}"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -737,7 +733,7 @@ def _within_budget(law: Counts, budget: int, rows: int, tail: float | None) -> b
 
 
 @dataclass(frozen=True, kw_only=True)
-class CertifiedNegatives:
+class CertifiedNegatives(Record):
     """The unlabeled rows that are certified negative.
 
     Attributes
@@ -761,10 +757,6 @@ class CertifiedNegatives:
     def __str__(self) -> str:
         rows = f"{self.certified:,.0f} of {self.unlabeled:,.0f} unlabeled rows"
         return f"{rows} certified negative at a false discovery rate of {self.fdr:g}"
-
-    def to_dict(self) -> dict[str, float]:
-        """Return the fields as plain numbers."""
-        return asdict(self)
 
 
 def positive_p_values(scores: PUScores, at: Floats) -> Floats:

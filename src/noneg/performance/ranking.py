@@ -618,8 +618,6 @@ class RocCurve(Table):
     fpr: Floats
     tpr: Floats
 
-    _names = ("thresholds", "fpr", "tpr")
-
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class PrCurve(Table):
@@ -637,8 +635,6 @@ class PrCurve(Table):
     thresholds: Floats
     recall: Floats
     precision: Floats
-
-    _names = ("thresholds", "recall", "precision")
 
 
 def roc(scores: PUScores, *, drop_intermediate: bool = False) -> RocCurve:

@@ -28,7 +28,7 @@ from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
-from noneg.results import Estimate, Table
+from noneg.results import Estimate, Record, Table
 from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, is_bounded, rates
 
 if TYPE_CHECKING:
@@ -452,7 +452,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class BestThreshold:
+class BestThreshold(Record):
     """A threshold and the value it achieves.
 
     Attributes
@@ -477,15 +477,6 @@ class BestThreshold:
         names = ("tp", "fp", "fn", "tn")
         shares = ", ".join(f"{name} {getattr(self.confusion, name):.3f}" for name in names)
         return f"{self.threshold:.4g} for {self.criterion}: {self.value:.4g} ({shares})"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain numbers and text."""
-        return {
-            "threshold": self.threshold,
-            "value": self.value,
-            "criterion": self.criterion,
-            "confusion": self.confusion.to_dict(),
-        }
 
 
 def best_threshold(

@@ -8,7 +8,7 @@ number of rows. The other functions do so for a precision, the prior, the better
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
@@ -19,6 +19,7 @@ from scipy.special import betaincinv
 from noneg.checks import check_choice, check_level, check_number, check_prior, check_share
 from noneg.errors import Argument, InputError
 from noneg.intervals import z_score
+from noneg.results import Record
 from noneg.theory.bounds import (
     Binning,
     check_bins,
@@ -45,7 +46,7 @@ RATIOS = 1e-9, 1e9
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Plan:
+class Plan(Record):
     """Sample sizes that achieve a desired error.
 
     Attributes
@@ -75,10 +76,6 @@ class Plan:
             f"in {self.bins} bins give an error of {self.error:.4g} ({self.method}: "
             f"{self.assumes})"
         )
-
-    def to_dict(self) -> dict[str, float | str]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def plan(  # noqa: PLR0913 - two methods share one question
@@ -259,7 +256,7 @@ def _check(eps: float, ratio: float, method: Method, mean_score: float) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class LabelPlan:
+class LabelPlan(Record):
     """Number of rows needed to answer a question.
 
     Attributes
@@ -297,10 +294,6 @@ class LabelPlan:
     def __str__(self) -> str:
         rows = " and ".join(f"{n:,} {name}" for name, n in self.rows.items())
         return f"{self.question}: {rows} ({self.assumes})"
-
-    def to_dict(self) -> dict[str, float | str]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def plan_precision(
