@@ -44,7 +44,7 @@ from noneg.knowledge import Knowledge
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.registry import registered_rules
 from noneg.results import SHOWN_ROWS, Estimate, Table, aligned, plain_fields
-from noneg.shares import lower_limit, upper_limit
+from noneg.shares import clopper_pearson
 from noneg.sketch.grouped import Group, kish, sums_of_laws
 
 if TYPE_CHECKING:
@@ -360,11 +360,9 @@ def binomial_limits(share: float, variance: float, rows: float, level: float) ->
     """
     if not 0.0 <= share <= 1.0:
         return share_limits(share, variance, rows, level)
-    size = float(effective_size(*map(np.array, (share, variance, rows))))
-    if np.isinf(size):
-        return share, share
-    hits, misses, tail = share * size, (1.0 - share) * size, (1.0 - level) / 2.0
-    return float(lower_limit(hits, misses, tail)), float(upper_limit(hits, misses, tail))
+    size = effective_size(*map(np.array, (share, variance, rows)))
+    low, high = clopper_pearson(np.array(share), size, 1.0 - level)
+    return float(low), float(high)
 
 
 # --- measures -------------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ from noneg.checks import check_number
 from noneg.errors import InputError
 from noneg.intervals import law_means, skewed_limits, with_unseen
 from noneg.laws import row_shares
-from noneg.rules import Curve
+from noneg.rules import Curve, check_threshold
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -99,10 +99,7 @@ def find_loss(
         matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
         if threshold is None:
             threshold = cost_threshold(matrix)
-        t = check_number(
-            threshold, "threshold", "a number; scores at or above it count as positive"
-        )
-        return partial(_cost, matrix=matrix, threshold=t)
+        return partial(_cost, matrix=matrix, threshold=check_threshold(threshold))
     smooth = {"brier": _brier, "sigmoid": _sigmoid}
     if loss in smooth:
         return smooth[loss]

@@ -22,7 +22,7 @@ import numpy as np
 from noneg.checks import check_level, check_number
 from noneg.intervals import Shares, over_priors, prior_words, sample_sizes, tail_means, z_score
 from noneg.results import Estimate
-from noneg.selection import bounded, is_selected, widened, words
+from noneg.selection import assembled, bounded, is_selected, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -216,15 +216,7 @@ class Rule:
         """Return the metric with its range over priors and distributions of the positives."""
         reach = self.low, self.high
         if np.isnan(value):
-            method = METHOD + words(scores)
-            return Estimate(
-                value=value,
-                low=reach[0],
-                high=reach[1],
-                level=level,
-                method=method,
-                identified=reach,
-            )
+            return assembled(scores, value, reach, reach, level, reach=reach, method=METHOD)
         (tpr, ppr), labeled = rates(means), np.array([scores.effective_positive, np.inf])
         shares = pu_shares(scores, means, level).continuous(labeled)
 
@@ -245,7 +237,8 @@ class Rule:
         return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
 
     def _within(self, value: float, scores: PUScores) -> float:
-        return float(np.clip(value, self.low, self.high)) if is_bounded(scores) else value
+        """Return the value, kept in its range for labeled data, where only rounding leaves it."""
+        return float(np.clip(value, self.low, self.high)) if scores.prior_is_estimated else value
 
     def limits(self, scores: PUScores, means: LawMeans, level: float) -> tuple[float, float]:
         """Return the ends of the interval at the threshold of these means."""
@@ -285,11 +278,6 @@ def check_threshold(threshold: object) -> float:
 def rates(means: LawMeans) -> tuple[Floats, Floats]:
     """Return TPR (0 without positives) and PPR at the only threshold of these means."""
     return means.positive[0], means.marginal[0]
-
-
-def is_bounded(scores: PUScores) -> bool:
-    """Return whether estimates cannot leave the range of the metric."""
-    return scores.prior_is_estimated
 
 
 def pu_shares(scores: PUScores, means: LawMeans, level: float) -> Shares:

@@ -536,12 +536,7 @@ def bounded(
     method : str
     box : Box, optional
     """
-
-    def both(law: Law, prior: float) -> Limits:
-        one = point(law, prior)
-        return one, one
-
-    identified = over_box(scores, both, box=box)
+    identified = over_box(scores, lambda law, prior: (point(law, prior),) * 2, box=box)
     # The noise of the caps is not that of a single share, so intervals ignore the caps.
     free = (Box.of(scores) if box is None else box).without_caps()
     low, high = over_box(scores, ends, box=free, grid=LIMIT_GRID)

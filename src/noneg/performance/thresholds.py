@@ -29,7 +29,7 @@ from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
 from noneg.results import Estimate, Record, Table
-from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, is_bounded, rates
+from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -120,7 +120,7 @@ def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
     t = check_threshold(threshold)
     tpr, ppr = rates(tail_means(scores, [t]))
     fpr = FALSE_POSITIVE_RATE(tpr, ppr, scores.known_prior)
-    if is_bounded(scores):
+    if scores.prior_is_estimated:
         tpr, fpr = np.where(scores.known_prior > 0.0, tpr, np.nan)[()], np.clip(fpr, 0.0, 1.0)
     one = cast("Floats", np.float64(t))
     return Confusion(threshold=one, tpr=tpr, fpr=fpr, ppr=ppr, prior=scores.known_prior)

@@ -125,7 +125,7 @@ def binning_part(
     r"""Return the binning bias: (1+L)/B, plus the noise of the edges for mass bins."""
     share = 1.0 / bins
     if binning == "mass":
-        share += deviation(1.0 / (n - bins), bins, tail) + 2.0 * bins / (n - bins)
+        share += _statistical_part(n, bins, binning, tail)
     return (1.0 + lipschitz) * share
 
 
