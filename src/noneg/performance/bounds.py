@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.performance.contingency import BoundOptions, Tables, chosen, extreme, pose, tightest
+from noneg.performance.contingency import Tables, chosen, extreme, pose, tightest
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats
-    from noneg.performance.contingency import Assumptions, Band, Problem, Rate, Side
+    from noneg.performance.contingency import (
+        Assumptions,
+        Band,
+        BoundOptions,
+        Problem,
+        Rate,
+        Side,
+    )
     from noneg.scores import PUScores
 
     Points = tuple[Floats, Floats]
@@ -682,8 +689,14 @@ def rank_cdf(
         raise InputError(
             "scores", rule, remedy="The ROC curve of labeled data is known: use roc_bounds."
         )
-    options: BoundOptions = {"band": band, "level": level, "known_negatives": known_negatives}
-    (problem,) = pose(scores, **options, resamples=resamples, seed=seed)
+    (problem,) = pose(
+        scores,
+        band=band,
+        level=level,
+        known_negatives=known_negatives,
+        resamples=resamples,
+        seed=seed,
+    )
     ranking = problem.ranking
     share = ranking.groups[0].share()[0][ranking.rows[0]]
     return RankCdf(
