@@ -18,9 +18,9 @@ from experiments import nceas
 from experiments.study import Run, Study, cells, seeded
 from experiments.tables import Row, column, means, percent, pick, records
 from noneg import PUScores, estimate
-from noneg.audit.answers import Answers
 from noneg.audit.estimates import Contrast, Draws, Review, interval
 from noneg.audit.planning import Planner
+from noneg.audit.reading import Answers
 from noneg.audit.sequences import Bets, equation
 from noneg.audit.strata import Strata
 from noneg.audit.targets import Target

@@ -6,7 +6,7 @@ import pytest
 from audit.worlds import answered, planned, table
 
 from noneg import PUScores, audit
-from noneg.audit.answers import read_answers
+from noneg.audit.reading import read_answers
 
 
 @pytest.fixture(scope="module")

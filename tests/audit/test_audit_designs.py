@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 import noneg
 from noneg import audit
-from noneg.audit.answers import join
+from noneg.audit.reading import join
 from noneg.audit.strata import allocate, cut
 from noneg.errors import InputError
 

@@ -6,8 +6,7 @@ from audit.worlds import answered, planned, table
 from sklearn import metrics
 
 from noneg import PUScores, audit
-from noneg.audit.answers import read_answers
-from noneg.audit.reading import estimate
+from noneg.audit.reading import estimate, read_answers
 from noneg.audit.targets import Target
 from noneg.calibration.errors import ece
 

@@ -5,7 +5,7 @@ import pytest
 from audit.worlds import planned, table
 
 from noneg import audit
-from noneg.audit.answers import Answers
+from noneg.audit.reading import Answers
 from noneg.audit.sequences import Bets, equation, sequence
 from noneg.audit.targets import Target
 from noneg.errors import InputError

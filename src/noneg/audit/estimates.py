@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from noneg.arrays import Floats, Places
-    from noneg.audit.answers import Answers
+    from noneg.audit.reading import Answers
     from noneg.audit.targets import Census, Target
 
 DRAWS, FEWEST, ROOM = 2000, 400, 4_000_000

@@ -25,7 +25,7 @@ from noneg.results import Estimate, Table
 
 if TYPE_CHECKING:
     from noneg.arrays import Floats, Places
-    from noneg.audit.answers import Answers
+    from noneg.audit.reading import Answers
     from noneg.audit.targets import Census
 
 GRID = 401

@@ -64,7 +64,7 @@ def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **aske
     """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
     from noneg.atomic import write_text
-    from noneg.audit.answers import design_path
+    from noneg.audit.reading import design_path
     from noneg.report.answers import plan_document
 
     beside = str(design_path(out))
@@ -234,7 +234,7 @@ def _read_table(
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""
     from noneg.atomic import write_text
-    from noneg.audit.answers import unanswered
+    from noneg.audit.reading import unanswered
 
     _check_list(out)
     check_outputs({"path": out}, files, force=force)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, Unpack
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.performance.contingency import Tables, chosen, extreme, pose, tightest
+from noneg.performance.contingency import BoundOptions, Tables, chosen, extreme, pose, tightest
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
@@ -25,14 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats
-    from noneg.performance.contingency import (
-        Assumptions,
-        Band,
-        BoundOptions,
-        Problem,
-        Rate,
-        Side,
-    )
+    from noneg.performance.contingency import Assumptions, Band, Problem, Rate, Side
     from noneg.scores import PUScores
 
     Points = tuple[Floats, Floats]
