@@ -159,9 +159,12 @@ def counts_above(scores: PUScores, thresholds: Floats) -> tuple[Counts, Counts]:
     return Counts(positive[:-1], float(positive[-1])), Counts(marginal[:-1], float(marginal[-1]))
 
 
-def _first(fails: Callable[[int], bool], size: int) -> int:
-    """Return the first index at which a monotone check fails."""
-    return bisect_left(range(size), 1, key=fails)
+def _last_fit(
+    scores: PUScores, at: Floats, law: int, fits: Callable[[Counts], bool], otherwise: float
+) -> float:
+    """Return the last of these thresholds whose counts in one law fit; the check is monotone."""
+    kept = bisect_left(at, 1, key=lambda t: not fits(counts_above(scores, np.array([t]))[law]))
+    return float(at[kept - 1]) if kept else otherwise
 
 
 def largest_weight(mass: Floats | float) -> float:
@@ -268,13 +271,10 @@ def recall_threshold(
     if not at.size:
         raise InputError("scores", "must contain a positive for this criterion, got none.")
 
-    def breaks(i: int) -> bool:
-        law, _ = counts_above(scores, at[[i]])
-        total = float(law.total)
-        return not _keeps_recall(total - float(law.above[0]), total, miss, tail)
+    def keeps(law: Counts) -> bool:
+        return _keeps_recall(law, miss, tail)
 
-    kept = _first(breaks, at.size)
-    threshold = float(at[kept - 1]) if kept else 0.0
+    threshold = _last_fit(scores, at, 0, keeps, 0.0)
     return Promise(threshold=threshold, promised="recall", value=wanted, confidence=confidence)
 
 
@@ -289,8 +289,10 @@ def _allowed_miss(scores: PUScores, miss: float, tail: float | None) -> tuple[fl
     return tolerated(miss, labeled, scores.selection), tail
 
 
-def _keeps_recall(missed: float, total: float, miss: float, tail: float | None) -> bool:
-    """Return whether a threshold with this many positives below it misses at most a share."""
+def _keeps_recall(law: Counts, miss: float, tail: float | None) -> bool:
+    """Return whether a threshold misses at most a share of the positives."""
+    total = float(law.total)
+    missed = total - float(law.above[0])
     if tail is None:
         return missed + 1.0 <= miss * (total + 1.0) * (1.0 + ROUNDING)
     return bool(betainc(missed + 1.0, total - missed, miss) >= 1.0 - tail)
@@ -367,12 +369,9 @@ class _Ratio:
         """Return the worst-case share of all rows that are positive and flagged."""
         if self.scores.prior_is_estimated:
             return prior * share
-        known = min(_labeled_rows(self.scores, self._known_tail), prior)
+        tail = None if self.scores.selection == 1.0 else LABELED_PART * self.tail
+        known = min(_labeled_rows(self.scores, tail), prior)
         return known * share + (prior - known) * least_share(share, self.scores.selection)
-
-    @property
-    def _known_tail(self) -> float | None:
-        return None if self.scores.selection == 1.0 else LABELED_PART * self.tail
 
     @property
     def correlation(self) -> Floats:
@@ -703,19 +702,13 @@ def budget_threshold(
     if wanted > size:
         raise InputError("budget", f"must be at most the {size:,} next rows", value=budget)
     tail = None if confidence is None else 1.0 - check_confidence(confidence)
-    thresholds = [
-        _least_within(scores, group[0][::-1], lambda law: _within_budget(law, wanted, size, tail))
-        for group in scores.in_order()[: 1 + scores.pooled]
-    ]
-    return Promise(
-        threshold=min(thresholds), promised="flagged", value=float(wanted), confidence=confidence
-    )
 
+    def fits(law: Counts) -> bool:
+        return _within_budget(law, wanted, size, tail)
 
-def _least_within(scores: PUScores, at: Floats, fits: Callable[[Counts], bool]) -> float:
-    """Return the smallest score above which the marginal rows fit, or infinity if there is none."""
-    kept = _first(lambda i: not fits(counts_above(scores, at[[i]])[1]), at.size)
-    return float(at[kept - 1]) if kept else np.inf
+    groups = scores.in_order()[: 1 + scores.pooled]
+    least = min(_last_fit(scores, group[0][::-1], 1, fits, np.inf) for group in groups)
+    return Promise(threshold=least, promised="flagged", value=float(wanted), confidence=confidence)
 
 
 def _within_budget(law: Counts, budget: int, rows: int, tail: float | None) -> bool:
