@@ -95,7 +95,7 @@ class Planned:
         if simple:
             made.strata = _one(pool, self.features, budget)
         else:
-            made.strata = Strata.of(pool, made.census, targets, budget)
+            made.strata = Strata.of(pool, budget)
         self.table, self.targets = table, targets
         totals = made.census.known + self.y @ self.features
         self.truth = np.array([t.value(made.census, totals) for t in targets], dtype=float)

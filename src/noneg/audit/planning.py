@@ -302,9 +302,9 @@ class Planner:
         order = np.argsort(s, kind="stable")
         self.sorted, self.count = s[order], count[order]
         self.names, self.codes = self._groups()
-        self.pool = self._pool()
         edges = bin_scores(self.scores.with_prior(0.5), bins=BINS).edges
         self.census = Census.of(targets, *self.whole, self._rank, edges, pooled=self.scores.pooled)
+        self.pool = self._pool()
         self._check_flagged()
 
     def _whole(self, marginal: Sketch | PUScores | None) -> tuple[Weighted, Weighted]:
@@ -336,7 +336,8 @@ class Planner:
             raise InputError("budget", rule, value=self.budget)
         row = row[np.lexsort((self.rows.score[row], self.codes[row]))]
         s = self.rows.score[row]
-        return Pool(row, s, self._rank(s), self._hidden(s), self.codes[row])
+        columns = row, s, self._rank(s), self._hidden(s), self.codes[row]
+        return Pool(*columns, self.census, self.targets)
 
     def _rank(self, s: Floats) -> Floats:
         """Return the mid-rank of scores among all rows, in [0, 1]."""
@@ -377,7 +378,7 @@ class Planner:
 
     def design(self, *, sequential: bool, sizes: Sequence[int], source: dict[str, Any]) -> Design:
         """Choose the rows."""
-        pool, census, strata = self.pool, self.census, self.strata
+        pool, strata = self.pool, self.strata
         rng = stream(self.seed, "audit")
         chosen = (
             strata.sequence(self.budget, rng) if sequential else rng.permutation(strata.draw(rng))
@@ -394,7 +395,7 @@ class Planner:
             seed=self.seed,
             sequential=sequential,
             source=source,
-            census=census,
+            census=self.census,
             size=self._sizes(strata),
             share=strata.share,
             group=tuple(self.names[k] for k in pool.group[strata.first]) if self.names else (),
@@ -409,13 +410,13 @@ class Planner:
             positive_stratum=self._stratum(strata, kept),
             n_positive=float(self.whole[1][1].sum()),
             n_unlabeled=float(self.whole[0][1].sum()),
-            expected=expected(pool, census, self.targets, rehearsed, self.seed),
+            expected=expected(pool, rehearsed, self.seed),
         )
 
     @cached_property
     def strata(self) -> Strata:
         """The strata of the candidate rows."""
-        return Strata.of(self.pool, self.census, self.targets, self.budget)
+        return Strata.of(self.pool, self.budget)
 
     def _sizes(self, strata: Strata) -> Floats:
         """Return the stratum sizes in the whole table, of which the pool may be a sample."""

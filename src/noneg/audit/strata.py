@@ -8,6 +8,7 @@ positive (Neyman's allocation). The guess affects the cost of the review, never 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,20 +32,6 @@ ROWS = 8
 # Numbers of reviews to simulate, and number of simulations.
 SIZES = (50, 100, 200, 500, 1000)
 TRIALS = 12
-
-
-def importance(
-    targets: Sequence[Target], census: Census, features: Floats, hidden: Floats
-) -> tuple[Floats, Floats]:
-    """Return each row's importance for all targets together, and its influence on each target.
-
-    Targets are weighted relative to the best precision attainable for each.
-    """
-    totals = census.known + hidden @ features
-    influence = np.stack([features @ target.gradient(census, totals) for target in targets])
-    size = np.abs(influence) * np.sqrt(hidden * (1.0 - hidden))
-    best = size.sum(axis=1, keepdims=True)
-    return np.sqrt(((size / np.where(best > 0.0, best, 1.0)) ** 2).sum(axis=0)), influence
 
 
 def cut(score: Floats, share: Floats, breaks: Sequence[float], parts: int) -> Places:
@@ -99,6 +86,8 @@ class Pool:
     score, rank, hidden : ndarray
         Score, mid-rank among all rows, and the guessed probability of being positive.
     group : ndarray of int
+    census : Census
+    targets : sequence of Target
     """
 
     row: Places
@@ -106,6 +95,27 @@ class Pool:
     rank: Floats
     hidden: Floats
     group: Places
+    census: Census
+    targets: Sequence[Target]
+
+    @cached_property
+    def features(self) -> Floats:
+        """Features of the rows."""
+        return self.census.features(self.score, self.rank)
+
+    @cached_property
+    def influence(self) -> Floats:
+        """Influence of each row on each target, shape (targets, rows)."""
+        totals = self.census.known + self.hidden @ self.features
+        slopes = (target.gradient(self.census, totals) for target in self.targets)
+        return np.stack([self.features @ slope for slope in slopes])
+
+    @property
+    def importance(self) -> Floats:
+        """Importance of each row for all targets, each relative to its best precision."""
+        size = np.abs(self.influence) * np.sqrt(self.hidden * (1.0 - self.hidden))
+        best = size.sum(axis=1, keepdims=True)
+        return np.sqrt(((size / np.where(best > 0.0, best, 1.0)) ** 2).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,16 +129,15 @@ class Strata:
     corners: Floats
 
     @classmethod
-    def of(cls, pool: Pool, census: Census, targets: Sequence[Target], budget: int) -> Strata:
+    def of(cls, pool: Pool, budget: int) -> Strata:
         """Divide a pool into strata for a given budget."""
-        features = census.features(pool.score, pool.rank)
-        worth, _ = importance(targets, census, features, pool.hidden)
+        worth, features = pool.importance, pool.features
         share = (1.0 - FLOOR) * worth / (worth.sum() or 1.0) + FLOOR / pool.row.size
         of_row, n = np.empty_like(pool.row), 0
         for group in np.unique(pool.group):
             here = np.flatnonzero(pool.group == group)
             parts = max(1, round(budget * float(share[here].sum() / share.sum()) / ROWS))
-            part = cut(pool.score[here], share[here], list(census.flagged), parts)
+            part = cut(pool.score[here], share[here], list(pool.census.flagged), parts)
             of_row[here] = part + n
             n += int(part[-1]) + 1
         size, shares = (np.bincount(of_row, x).astype(np.float64) for x in (None, share))
@@ -189,22 +198,19 @@ class Expected(Table):
         return aligned([("target", "reviews", "half-width", "simple random"), *rows])
 
 
-def expected(
-    pool: Pool, census: Census, targets: Sequence[Target], sizes: Sequence[int], seed: int
-) -> Expected:
+def expected(pool: Pool, sizes: Sequence[int], seed: int) -> Expected:
     """Simulate reviews of several sizes with answers that follow the guess."""
     if not sizes:
         return Expected(np.array([], dtype=np.str_), np.array([], np.intp), *np.zeros((2, 0)))
-    features = census.features(pool.score, pool.rank)
-    _, influence = importance(targets, census, features, pool.hidden)
     rng, rows = stream(seed, "audit rehearsal"), []
     for n in sizes:
-        strata = Strata.of(pool, census, targets, n)
-        trials = [_rehearse(pool, census, targets, strata, features, rng) for _ in range(TRIALS)]
+        strata = Strata.of(pool, n)
+        trials = [_rehearse(pool, strata, rng) for _ in range(TRIALS)]
         rate = (strata.count / strata.size)[strata.of_row]
         noise = pool.hidden * (1.0 - pool.hidden) * (1.0 / rate - 1.0)
-        for k, (target, width) in enumerate(zip(targets, np.mean(trials, axis=0), strict=True)):
-            same = _simple(influence[k], pool.hidden, float(influence[k] ** 2 @ noise))
+        widths = np.mean(trials, axis=0)
+        for target, influence, width in zip(pool.targets, pool.influence, widths, strict=True):
+            same = _simple(influence, pool.hidden, float(influence**2 @ noise))
             rows.append((str(target), n, width, same))
     names, reviews, half, simple = zip(*rows, strict=True)
     return Expected(np.array(names), np.array(reviews), np.array(half), np.array(simple))
@@ -217,19 +223,12 @@ def _simple(influence: Floats, hidden: Floats, variance: float) -> float:
     return n * n * spread / (variance + n * spread) if spread > 0.0 else 0.0
 
 
-def _rehearse(
-    pool: Pool,
-    census: Census,
-    targets: Sequence[Target],
-    strata: Strata,
-    features: Floats,
-    rng: np.random.Generator,
-) -> list[float]:
+def _rehearse(pool: Pool, strata: Strata, rng: np.random.Generator) -> list[float]:
     rows = strata.draw(rng)
     y = (rng.random(rows.size) < pool.hidden[rows]).astype(np.float64)
     at = strata.of_row[rows]
     weight = (strata.size / strata.count)[at]
-    review = Review(at, weight, features[rows], y, strata.size, strata.corners)
+    review = Review(at, weight, pool.features[rows], y, strata.size, strata.corners)
     draws = Draws(review, rng, 400)
-    found = [interval(target, census, draws, 0.95) for target in targets]
+    found = [interval(target, pool.census, draws, 0.95) for target in pool.targets]
     return [(one.high - one.low) / 2.0 for one in found]

@@ -291,6 +291,7 @@ class _TwoCurves(_Bounds):
 
     lower: RocSide | PrSide
     upper: RocSide | PrSide
+    _facts = ("auc", "envelope_auc")
     _rates: tuple[str, str]
 
     @property
@@ -309,11 +310,6 @@ class _TwoCurves(_Bounds):
         for side in (self.lower, self.upper):
             table |= {f"{side.side}_{rate}": getattr(side, rate) for rate in self._rates}
         return table
-
-    def to_dict(self) -> dict[str, object]:
-        """Return curves, areas and assumptions as plain lists, numbers and text."""
-        areas = {"auc": list(self.auc), "envelope_auc": list(self.envelope_auc)}
-        return super().to_dict() | areas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)

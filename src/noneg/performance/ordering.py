@@ -53,7 +53,7 @@ from noneg.laws import placements
 from noneg.performance.ranking import area_bounds, pair_limits, share_of_wins
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
 from noneg.registry import METRICS, Metric, add_metric, find_metric, in_range
-from noneg.results import Estimate, Table
+from noneg.results import Estimate, Table, plain_fields
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
 from noneg.selection import Box, is_selected
@@ -382,16 +382,9 @@ class Ordering(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields as plain numbers, lists and text."""
-        return {
-            "metric": self.metric,
-            "better": self.better,
-            "priors": list(self.priors),
-            "crossings": list(self.crossings),
-            "intervals": [
-                {"low": low, "high": high, "order": list(order)}
-                for (low, high), order in zip(self.intervals, self.orders, strict=True)
-            ],
-        }
+        rows = zip(self.intervals, self.orders, strict=True)
+        orders = [{"low": low, "high": high, "order": list(order)} for (low, high), order in rows]
+        return plain_fields(self, "metric", "better", "priors", "crossings") | {"intervals": orders}
 
 
 def ordering(

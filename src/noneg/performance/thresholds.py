@@ -28,7 +28,7 @@ from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
 from noneg.registry import CLAESEN, Metric, register
-from noneg.results import Estimate, Record, Table
+from noneg.results import Estimate, Record, Table, plain_fields
 from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, rates
 
 if TYPE_CHECKING:
@@ -95,10 +95,7 @@ class Confusion(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return the shares as plain numbers or lists."""
-        table: dict[str, object] = {
-            name: np.asarray(getattr(self, name)).tolist() for name in self._names
-        }
-        return table | {"prior": self.prior}
+        return plain_fields(self, *self._names, "prior")
 
 
 def confusion(scores: PUScores, *, threshold: float = 0.5) -> Confusion:
