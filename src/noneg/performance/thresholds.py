@@ -27,7 +27,7 @@ from noneg.errors import InputError
 from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
-from noneg.registry import CLAESEN, Metric, register
+from noneg.registry import add_metric
 from noneg.results import Estimate, Record, Table, plain_fields
 from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, rates
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.registry import Better
     from noneg.scores import PUScores
 
 
@@ -190,10 +189,7 @@ def at_threshold(
     function: Callable[..., float],
     title: str,
     rule: Rule | Callable[..., Rule],
-    *,
-    better: Better = "higher",
-    citation: str = CLAESEN,
-    short: str = "",
+    **entry: Any,  # noqa: ANN401
 ) -> ThresholdMetric:
     """Register a confusion-matrix metric, and return the function that adds its interval.
 
@@ -203,8 +199,8 @@ def at_threshold(
         ``function(scores, threshold=0.5, **options) -> float``; its name becomes the metric's name.
     title : str
     rule : Rule, or a callable that builds it from the options
-    better, citation, short
-        As in `noneg.registry.Metric`.
+    **entry
+        Other fields of `noneg.registry.Metric`, such as `better` and `citation`.
     """
 
     def build(**options: Any) -> Rule:  # noqa: ANN401
@@ -224,20 +220,8 @@ def at_threshold(
     interval.__module__ = function.__module__
     interval.__doc__ = _INTERVAL_WORDS.format(name=name)
     usual = build()
-    register(
-        Metric(
-            name=name,
-            title=title,
-            function=function,
-            interval=interval,
-            citation=citation,
-            range=(usual.low, usual.high),
-            better=better,
-            needs_prior=not usual.is_free,
-            short=short,
-            rule=build,
-        )
-    )
+    entry |= {"title": title, "range": (usual.low, usual.high), "needs_prior": not usual.is_free}
+    add_metric(function, interval, rule=build, **entry)
     return interval
 
 
