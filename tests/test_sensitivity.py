@@ -74,6 +74,11 @@ def test_selection_curve_repeats_estimates():
     assert curve.to_dict()["value"] == curve.value == curve.least[0]
 
 
+def test_a_selection_curve_needs_a_factor():
+    with pytest.raises(ValueError, match="'selections' must contain at least one factor"):
+        selection_curve("auroc", SCORES, [])
+
+
 @pytest.mark.parametrize("level", [0.95, None])
 def test_a_claim_falls_at_the_tipping_selection(level):
     target = 0.6 * estimate("recall", SELECTED).value

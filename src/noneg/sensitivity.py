@@ -211,6 +211,8 @@ def selection_curve(
     """
     entry, level = find_metric(metric), check_level(level)
     factors = np.array([check_selection(one) for one in np.atleast_1d(selections)])
+    if not factors.size:
+        raise InputError("selections", "must contain at least one factor, got none.")
     found = [entry.estimate(scores.with_selection(g), level=level, **options) for g in factors]
     ranges = [one.identified or (one.value, one.value) for one in found]
     return MetricBySelection(

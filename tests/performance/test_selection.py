@@ -159,6 +159,10 @@ def test_oracle_accuracy_follows_definition_3():
     assert oracle_accuracy(y, s, sample_weight=[0, 1, 1, 1, 1]) == 0.5
     one = oracle_accuracy_interval(y, s, labeled=labeled, setting="two-sample", level=0.9)
     assert one.low < 0.5 < one.high
+    weighted = oracle_accuracy_interval(y, s, sample_weight=[0, 1, 1, 1, 1])
+    assert weighted.value == 0.5
+    words = oracle_accuracy_interval(np.where(y, "yes", "no"), s, positive_label="yes")
+    assert words.value == 0.6
     with pytest.raises(ValueError, match="'setting' must specify"):
         oracle_accuracy(y, s, labeled=labeled)
     with pytest.raises(ValueError, match="'labeled' must have one entry per row"):

@@ -209,19 +209,12 @@ def oracle_accuracy(
     >>> oracle_accuracy(y, s, labeled=[1, 0, 0, 0, 0], setting="two-sample")
     0.5
     """
-    keep = _of_population(labeled, setting, np.size(y_score))
-    weight = None if sample_weight is None else np.asarray(sample_weight)[keep]
-    scores = PUScores.from_labels(
-        np.asarray(y_true)[keep],
-        np.asarray(y_score)[keep],
-        sample_weight=weight,
-        weight_kind=weight_kind,
-        positive_label=positive_label,
-    )
+    given = (sample_weight, weight_kind, positive_label)
+    scores = _of_population(y_true, y_score, labeled, setting, *given)
     return accuracy(scores, threshold=threshold)
 
 
-def oracle_accuracy_interval(
+def oracle_accuracy_interval(  # noqa: PLR0913 - the options of `oracle_accuracy`
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
@@ -229,6 +222,9 @@ def oracle_accuracy_interval(
     threshold: float = 0.5,
     labeled: ArrayLike | None = None,
     setting: Setting | None = None,
+    sample_weight: ArrayLike | None = None,
+    weight_kind: WeightKind = "frequency",
+    positive_label: object = None,
 ) -> Estimate:
     """Return the oracle accuracy with its interval; options as in `oracle_accuracy`.
 
@@ -238,20 +234,34 @@ def oracle_accuracy_interval(
     >>> 0.65 < found.low < found.value == 0.75 < found.high < 0.85
     True
     """
-    keep = _of_population(labeled, setting, np.size(y_score))
-    scores = PUScores.from_labels(np.asarray(y_true)[keep], np.asarray(y_score)[keep])
+    given = (sample_weight, weight_kind, positive_label)
+    scores = _of_population(y_true, y_score, labeled, setting, *given)
     return accuracy_interval(scores, level=level, threshold=threshold)
 
 
-def _of_population(labeled: ArrayLike | None, setting: Setting | None, n: int) -> Flags | slice:
-    """Return a mask of the rows that are distributed like the population."""
-    if labeled is None:
-        return slice(None)
-    flags = check_flags(labeled, "labeled", choosable=False)
-    check_same_length(y_score=n, labeled=flags.size)
-    if not is_pooled(check_setting(setting)):
-        return ~flags
-    return slice(None)
+def _of_population(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    labeled: ArrayLike | None,
+    setting: Setting | None,
+    weight: ArrayLike | None,
+    weight_kind: WeightKind,
+    positive_label: object,
+) -> PUScores:
+    """Return the rows that are distributed like the population, with their true labels."""
+    keep: Flags | slice = slice(None)
+    if labeled is not None:
+        flags = check_flags(labeled, "labeled", choosable=False)
+        check_same_length(y_score=np.size(y_score), labeled=flags.size)
+        if not is_pooled(check_setting(setting)):
+            keep = ~flags
+    return PUScores.from_labels(
+        np.asarray(y_true)[keep],
+        np.asarray(y_score)[keep],
+        sample_weight=None if weight is None else np.asarray(weight)[keep],
+        weight_kind=weight_kind,
+        positive_label=positive_label,
+    )
 
 
 add_metric(
