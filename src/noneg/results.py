@@ -166,8 +166,12 @@ class Table:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name."""
-        names = self._names or _array_names(self)
-        return {name: np.atleast_1d(getattr(self, name)) for name in names}
+        columns = {name: getattr(self, name) for name in self._names or _field_names(self)}
+        return {
+            name: np.atleast_1d(column)
+            for name, column in columns.items()
+            if self._names or isinstance(column, np.ndarray)
+        }
 
     def to_frame(self, backend: str | None = None) -> object:
         """Return the table as a pandas, Polars or PyArrow frame, whichever is installed."""
@@ -198,17 +202,13 @@ class Table:
         return f"<table><caption>{escape(legend)}</caption>{''.join(lines)}</table>"
 
 
-def _names(found: Any) -> Iterable[str]:  # noqa: ANN401
-    return (field.name for field in fields(found))
-
-
-def _array_names(found: Any) -> list[str]:  # noqa: ANN401
-    return [name for name in _names(found) if isinstance(getattr(found, name), np.ndarray)]
+def _field_names(found: Any) -> list[str]:  # noqa: ANN401
+    return [field.name for field in fields(found)]
 
 
 def plain_fields(found: object, *names: str) -> dict[str, Any]:
     """Return attributes of a result, by default all fields, as plain numbers, lists and text."""
-    return {name: _plain(getattr(found, name)) for name in names or _names(found)}
+    return {name: _plain(getattr(found, name)) for name in names or _field_names(found)}
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401
