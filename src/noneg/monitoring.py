@@ -175,23 +175,15 @@ def _told(reference: PUScores, old: Counts, new: Counts, level: float) -> LabelS
 def _prior(reference: PUScores, new: Counts, fit: Shift, level: float) -> Estimate:
     """Return the prior of new rows, from their labels or from the shift since the reference."""
     if reference.prior_is_estimated:
-        share, size = _labeled_share(new), new.sizes[1]
-        (low,), (high,) = exact_limits(np.atleast_1d(share), np.atleast_1d(size), level)
-        return Estimate(
-            value=float(share),
-            low=float(low),
-            high=float(high),
-            level=level,
-            method="share of positives",
+        value, method = float(_labeled_share(new)), "share of positives"
+        (low,), (high,) = exact_limits(np.array([value]), np.atleast_1d(new.sizes[1]), level)
+    else:
+        method = "label shift over bins, if only the prior changed"
+        reach, d = z_score(level) * float(fit.error), float(fit.moved)
+        priors = (reference.known_prior, *reference.prior_set)
+        value, low, high = (
+            x + (1.0 - x) * y for x, y in zip(priors, (d, d - reach, d + reach), strict=True)
         )
-    reach, d = z_score(level) * float(fit.error), float(fit.moved)
-    value, low, high = (
-        x + (1.0 - x) * y
-        for x, y in zip(
-            (reference.known_prior, *reference.prior_set), (d, d - reach, d + reach), strict=True
-        )
-    )
-    method = "label shift over bins, if only the prior changed"
     return Estimate(value=value, low=low, high=high, level=level, method=method).within(0.0, 1.0)
 
 

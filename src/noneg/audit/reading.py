@@ -8,7 +8,7 @@ treated like "unsure", once as positive and once as negative.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -474,20 +474,18 @@ def _bounded(target: Target, answers: Answers, plain: Draws, level: float) -> Es
         return middle
     totals = census.known + plain.review.totals
     up = answers.features @ target.gradient(census, totals) > 0.0
-    ends = []
+    ends = [middle]
     for which in (~up, up):
         y = np.where(unsure, which, answers.code == POSITIVE)
         draws = Draws(answers.review(y), stream(answers.design.seed, "audit unsure"))
         ends.append(interval(target, census, draws, level))
-    both = [one.value for one in (*ends, middle)]
-    return Estimate(
-        value=middle.value,
-        low=min(one.low for one in (*ends, middle)),
-        high=max(one.high for one in (*ends, middle)),
-        level=level,
+    values = [one.value for one in ends]
+    return replace(
+        middle,
+        low=min(one.low for one in ends),
+        high=max(one.high for one in ends),
         method=f"{middle.method}, for every resolution of unsure answers",
-        identified=(min(both), max(both)),
-        raw=middle.raw,
+        identified=(min(values), max(values)),
     )
 
 
