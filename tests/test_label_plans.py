@@ -80,6 +80,17 @@ def test_a_guaranteed_recall_is_exceeded_by_at_most_the_planned_amount(recall, w
     assert max(expected(n - k) for k in range(1, 25)) > recall + within
 
 
+def test_a_recall_is_not_guaranteed_by_flagging_every_row():
+    plan = theory.plan_recall(0.99, within=0.03)
+    assert plan.n_positive == 299  # 0.99^n is at most 0.05.
+
+    def threshold(n):
+        s = np.arange(1, n + 1) / (n + 1)
+        return recall_threshold(PUScores(s, [0.5], setting="two-sample"), recall=0.99).threshold
+
+    assert threshold(298) == 0.0 < threshold(299)
+
+
 def run(*arguments):
     return CliRunner().invoke(main, ["plan", *map(str, arguments)])
 

@@ -14,7 +14,8 @@ from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Literal, get_args
 
-from scipy.special import betaincinv
+import numpy as np
+from scipy.special import bdtr, bdtrik
 
 from noneg.checks import check_choice, check_level, check_number, check_prior, check_share
 from noneg.errors import Argument, InputError
@@ -33,6 +34,8 @@ from noneg.theory.bounds import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from noneg.arrays import Floats, Places
 
     # Error and number of bins as functions of the two sample sizes.
     Precision = Callable[[float, float], tuple[float, int]]
@@ -443,8 +446,9 @@ def _proxy_variance(auroc: float, prior: float, positives: float, rows: float) -
 def plan_recall(recall: float, *, confidence: float = 0.95, within: float = 0.03) -> LabelPlan:
     """Return how many labeled positives guarantee a recall without flagging many more rows.
 
-    With few positives, the threshold must be so low that the true recall far exceeds the guarantee.
-    With this many, the expected recall exceeds it by at most `within`.
+    With few positives, the threshold must be so low that the true recall far exceeds the guarantee,
+    or that every row is flagged. With this many, some rows are not flagged, and the expected recall
+    exceeds the guarantee by at most `within`.
 
     Examples
     --------
@@ -453,19 +457,24 @@ def plan_recall(recall: float, *, confidence: float = 0.95, within: float = 0.03
     """
     miss, slack = 1.0 - check_share(recall, "recall"), check_share(within, "within")
     tail = 1.0 - check_level(confidence)
-    excess = partial(_excess, miss=miss, tail=tail)
     # The excess decreases with n except for the steps of k, which occur every 1 / miss rows.
-    period = range(math.ceil(1.0 / miss) + 1)
-    n = first_true(lambda n: max(excess(n + extra) for extra in period) <= slack)
+    period = np.arange(math.ceil(1.0 / max(miss, slack)) + 1)
+    n = first_true(lambda n: bool(_excess(n + period, miss, tail).max() <= slack))
     return LabelPlan(
         question=f"guarantee a recall of {1.0 - miss:g}",
         n_positive=n,
-        error=excess(n),
+        error=float(_excess(np.array(n), miss, tail)),
         assumes=f"confidence {confidence:g}; expected recall at most {slack:g} above the guarantee",
     )
 
 
-def _excess(n: int, *, miss: float, tail: float) -> float:
-    """Return by how much the expected recall exceeds the guaranteed one with n positives."""
-    k = first_true(lambda k: k > n or bool(betaincinv(k, n + 1 - k, 1.0 - tail) > miss)) - 1
-    return miss - k / (n + 1)
+def _excess(n: Places, miss: float, tail: float) -> Floats:
+    """Return by how much the expected recall exceeds the guaranteed one with n positives.
+
+    The threshold is the k-th smallest score; it is infinite where every row would be flagged.
+    """
+    # The quantile of a binomial number of missed positives; the inverse may be one too large.
+    k = np.ceil(bdtrik(tail, n, miss))
+    less = np.maximum(k - 1.0, 0.0)
+    k = np.where(bdtr(less, n, miss) >= tail, less, k)
+    return np.where(k > 0.0, miss - k / (n + 1.0), np.inf)
