@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from noneg import PUScores, likelihood
 from noneg.likelihood import gather, log_likelihood
 from noneg.recalibration import Platt
-from noneg.recalibration.fits import clip_limits
+from noneg.recalibration.logistic import clip_limits
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)

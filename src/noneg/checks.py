@@ -160,6 +160,15 @@ def determined(name: str, value: object) -> InputError:
     return InputError(name, rule, remedy="Omit it, or choose another setting.")
 
 
+def check_prior_given(setting: Setting, prior: object, interval: object = None) -> None:
+    """Require a prior or an interval unless the labels determine the prior; then, reject both."""
+    if not is_labeled(setting) and prior is None and interval is None:
+        raise missing_prior(setting)
+    for name, value in (("prior", prior), ("prior_interval", interval)):
+        if is_labeled(setting) and value is not None:
+            raise determined(name, value)
+
+
 def check_prior_interval(interval: Any, prior: float | None) -> tuple[float, float]:  # noqa: ANN401
     """Return an interval of priors; it must contain the prior, if there is one."""
     try:

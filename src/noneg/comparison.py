@@ -10,11 +10,11 @@ import numpy as np
 
 from noneg.checks import (
     check_level,
+    check_prior_given,
     check_same_length,
     check_selection,
     determined,
     is_labeled,
-    missing_prior,
 )
 from noneg.errors import InputError
 from noneg.groups import by_group, members, own_knowledge
@@ -263,7 +263,7 @@ def compare(  # noqa: PLR0913 - each one names a fact that is never guessed
         sample_weight=sample_weight,
         weight_kind=weight_kind,
     )
-    _check_prior(rows.setting, prior, prior_interval)
+    check_prior_given(rows.setting, prior, prior_interval)
     _check_reference(reference, rows)
     chosen = [check_comparable(find_criterion(name)) for name in criteria]
     if prior == "estimate":
@@ -421,17 +421,6 @@ def best_separated(scores: Mapping[str, PUScores]) -> str:
     Every model gives an upper bound on the same prior; this one gives the tightest bound.
     """
     return max(scores, key=lambda name: ScoreLaws.of(scores[name]).separation)
-
-
-def _check_prior(
-    setting: Setting, prior: float | str | None, interval: tuple[float, float] | None
-) -> None:
-    """Reject a prior for labeled data, and require one otherwise."""
-    if not is_labeled(setting) and prior is None and interval is None:
-        raise missing_prior(setting)
-    for name, value in (("prior", prior), ("prior_interval", interval)):
-        if is_labeled(setting) and value is not None:
-            raise determined(name, value)
 
 
 def _span(scores: PUScores, priors: tuple[float, float] | None) -> tuple[float, float] | None:

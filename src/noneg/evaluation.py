@@ -27,8 +27,8 @@ from noneg.page_selection import selection_sums
 from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
-from noneg.recalibration.base import weighty_rows
 from noneg.recalibration.choose import HeldOut, held_out
+from noneg.recalibration.folds import weighty_rows
 from noneg.results import Estimate, Table, aligned, plain, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say

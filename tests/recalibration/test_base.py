@@ -1,4 +1,4 @@
-"""Requirements for every calibrator: files, scikit-learn's conventions, columns, and folds."""
+"""Requirements for every calibrator: files, scikit-learn's conventions, columns, folds, ranges."""
 
 import json
 import warnings
@@ -16,8 +16,19 @@ from sklearn.utils.validation import check_is_fitted
 from strategies import HARD, samples
 
 from noneg import PUScores, evaluate
-from noneg.recalibration import METHODS, Auto, CalibrationWarning, Platt, PriorShift, load, make
-from noneg.recalibration.base import checksum, splits, weighty_rows
+from noneg.recalibration import (
+    METHODS,
+    Auto,
+    CalibrationWarning,
+    Isotonic,
+    Platt,
+    PriorShift,
+    load,
+    make,
+    probability_range,
+)
+from noneg.recalibration.base import checksum
+from noneg.recalibration.folds import splits, weighty_rows
 from noneg.simulation import LogisticGaussian
 
 NAMES = list(METHODS)
@@ -27,6 +38,7 @@ WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
 GRID = np.sort(np.concatenate([HARD, np.linspace(0.0, 1.0, 101)]))
 FEW = settings(max_examples=10)
 SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sample", seed=3)
+PLAIN = LogisticGaussian.calibrated(0.3).draw(500, 5000, setting="two-sample", seed=0)
 WRONG = [
     ("histogram", "values", [0.1, 0.2, 1.5], "'values' must lie in"),
     ("mix-n-match", "low", 0.9, "'low' must lie in"),
@@ -399,3 +411,40 @@ def test_a_population_has_no_rows_to_hold_out():
     with pytest.raises(ValueError, match="'scores' must contain rows"):
         Auto().fit(known)
     assert evaluate(known, recalibrate=True).recalibration is None
+
+
+def test_the_range_meets_the_map_and_widens():
+    grid, calibrator = np.linspace(0, 1, 21), Isotonic().fit(PLAIN)
+    value = calibrator.transform(grid)
+    low, high = probability_range(calibrator, grid, PLAIN)
+    np.testing.assert_allclose([low, high], [value, value])
+    for factor in (1.5, 3.0):
+        least, most = probability_range(calibrator, grid, PLAIN.with_selection(factor))
+        np.testing.assert_allclose(least, value / factor)
+        np.testing.assert_allclose(most, np.minimum(factor * value, 1.0))
+
+
+def test_what_is_labeled_is_certain():
+    """In one sample, only hidden positives are uncertain: half of the positives, half of the
+    range."""
+    score = np.linspace(0.05, 0.35, 1000)
+    labeled = np.arange(1000) % 10 == 0
+    scores = PUScores.from_pu_labels(labeled, score, prior=0.2, setting="one-sample", selection=2)
+    low, high = probability_range(Platt().fit(scores), [0.3], scores)
+    value = float(Platt().fit(scores).transform([0.3])[0])
+    assert low[0] == pytest.approx(0.75 * value)
+    assert high[0] == pytest.approx(min(1.5 * value, 1.0))
+
+
+def test_the_truth_of_a_selected_population_lies_inside():
+    """Labels that favor high scores twofold; the true curve stays within the factor."""
+    random = np.random.default_rng(0)
+    score, y = LogisticGaussian.calibrated(0.3).draw_rows(60_000, seed=1)
+    positive = score[np.asarray(y, dtype=bool)]
+    rate = np.where(positive > np.median(positive), 2.0, 1.0)
+    labeled = positive[random.random(positive.size) < 0.05 * rate]
+    scores = PUScores(labeled, score, prior=0.3, setting="two-sample", selection=2.0)
+    grid = np.linspace(0.1, 0.9, 9)
+    low, high = probability_range(Isotonic().fit(scores), grid, scores)
+    assert (low <= grid + 0.03).all()
+    assert (high >= grid - 0.03).all()

@@ -22,8 +22,9 @@ from noneg.recalibration import (
     Platt,
     make,
 )
-from noneg.recalibration.base import Calibrator, _deal, build, join, splits
+from noneg.recalibration.base import Calibrator
 from noneg.recalibration.choose import HeldOut, _coarse, find_calibrator, held_out, out_of_fold
+from noneg.recalibration.folds import _deal, build, join, splits
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)

@@ -1,194 +1,299 @@
-"""Maximum likelihood: optimality, references, hard problems."""
+"""Curves fitted by likelihood: close to the truth, stable files, and bands that cover."""
 
 import json
 import warnings
-from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hard_problems import problems
-from scipy.special import logit
-from sklearn.linear_model import LogisticRegression
+from risk_cases import METHODS as RISKY, cases
+from scipy.special import expit, logit
+from sklearn.base import clone
 
-from noneg import PUScores
+from noneg import PUScores, Sketch
 from noneg.recalibration import (
-    METHODS,
+    BPM,
+    Auto,
     Beta,
     CalibrationWarning,
-    MixNMatch,
+    Isotonic,
     Platt,
+    Spline,
     Temperature,
+    load,
+    make,
 )
-from noneg.recalibration.fits import clip_limits
 from noneg.simulation import LogisticGaussian
 
-FAMILY = (Platt, Temperature, Beta)
-REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
+HERE = Path(__file__).parent
+WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
+CURVES = (Platt, Temperature, Beta, Spline, BPM)
+SCORES = WORLD.draw(200, 2000, setting="two-sample", seed=5)
 
 
-def free_gradient(calibrator, scores, *, held=False):
-    """Return the gradient of the PU log loss at the fitted coefficients, from its definition."""
-    problem = calibrator._problem(scores, calibrator.state_, list(scores.chunks()))
-    theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
-    if held:
-        n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, 1e-6))
-        problem = replace(problem, ridge=1.0 / (4.0 * max(n, 1.0)))
-    with np.errstate(over="ignore"):
-        share = 1.0 / (1.0 + np.exp(-theta @ problem.features))
-    gradient = problem.features @ (problem.weight * share) - problem.target
-    gradient += problem.holding * (theta - problem.center)
-    at_bound = np.array(calibrator.bounded) & (theta == 0.0) & (gradient > 0.0)
-    return np.linalg.norm(gradient[~at_bound])
+@cache
+def truth(world=WORLD, n=4000):
+    s = world.marginal_law().quantiles((np.arange(n) + 0.5) / n)
+    return s, world.posterior(s)
 
 
-def labeled(seed, n, a, b, power):
+def distance(calibrator, s, eta):
+    return float(np.abs(calibrator.transform(s) - eta).mean())
+
+
+class TestFiles:
+    @pytest.mark.filterwarnings("ignore::noneg.recalibration.CalibrationWarning")
+    def test_fits_by_risk_are_what_they_were(self):
+        stored = json.loads((HERE / "risk.json").read_text())
+        for name, scores in cases():
+            for method in RISKY:
+                found = make(method, fit="risk").fit(scores).transform(stored["at"])
+                np.testing.assert_allclose(
+                    found, stored["values"][name][method], rtol=0.0, atol=1e-12
+                )
+
+    def test_files_of_the_first_version_map_as_they_did(self):
+        stored = json.loads((HERE / "old_files.json").read_text())
+        for file in stored["files"]:
+            assert load(file["text"]).transform(stored["at"]).tolist() == file["values"]
+
+    def test_the_parameter_survives_copies_and_files(self):
+        platt = Platt(fit="risk")
+        assert repr(platt) == "Platt(fit='risk')"
+        assert clone(platt).get_params() == {"fit": "risk"}
+        assert load(platt.fit(SCORES).to_json()).get_params() == {"fit": "risk"}
+        platt.set_params(fit="likelihood")
+        assert platt.fit(SCORES).slope_ == Platt().fit(SCORES).slope_
+        with pytest.raises(ValueError, match="'fit' must be one of likelihood, risk, got 'prior'"):
+            Platt(fit="prior").fit(SCORES)
+
+    @pytest.mark.parametrize(
+        ("method", "state"),
+        [
+            (Platt, {"at_zero": "low"}),
+            (Spline, {"knots": [1.0, 0.0]}),
+            (Spline, {"values": [1.0]}),
+            (Spline, {"low": 0.5}),
+        ],
+    )
+    def test_states_are_checked(self, method, state):
+        with pytest.raises(ValueError, match="must"):
+            method()._check(method().fit(SCORES).state_ | state)
+
+
+def saturated(n, seed):
+    """Forty percent of the scores are exactly 0 or 1, whatever the label."""
     rng = np.random.default_rng(seed)
-    s = rng.beta(a, b, int(n))
-    return rng.random(int(n)) < s**power, s
+    z = logit(0.4) + 2.0 * (rng.normal(size=n) + np.where(rng.random(n) < 0.4, 1.0, -1.0))
+    s = np.where(rng.random(n) < 0.4, rng.random(n) < 0.5, expit(1.5 * z))
+    eta = np.where((s == 0.0) | (s == 1.0), np.nan, expit(z))
+    return s, expit(z), np.where(np.isnan(eta), expit(z).mean(), eta)
 
 
-@pytest.mark.parametrize("method", FAMILY)
-@pytest.mark.parametrize("setting", ["two-sample", "one-sample"])
-def test_pu_fits_reach_the_optimum(method, setting):
-    scores = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(500, 5000, setting=setting, seed=1)
-    assert free_gradient(method(fit="risk").fit(scores), scores) < 1e-8
+def drawn(n_positive, n, seed, setting="two-sample"):
+    s, chance, _ = saturated(20 * n_positive, seed)
+    rng = np.random.default_rng([seed, 1])
+    positive = s[rng.random(s.size) < chance][:n_positive]
+    return PUScores(positive, saturated(n, seed + 500)[0], prior=0.4, setting=setting)
 
 
-@pytest.mark.parametrize("method", FAMILY)
-@pytest.mark.parametrize("n", [3000, 400_000])
-def test_labeled_fits_reach_the_optimum(method, n):
-    y, s = labeled(5, n, 2.0, 5.0, 1.5)
-    scores = PUScores.from_labels(y, s)
-    assert free_gradient(method().fit(scores), scores) < 1e-8
+class TestEnds:
+    @pytest.mark.parametrize("method", [Platt, Temperature, Beta, BPM])
+    def test_exact_ends_do_not_bend_the_curve(self, method):
+        s, _, eta = saturated(20_000, 99)
+        found = [distance(method().fit(drawn(2000, 10_000, k)), s, eta) for k in range(5)]
+        risk = distance(method(fit="risk").fit(drawn(2000, 10_000, 0)), s, eta)
+        assert np.mean(found) < 0.02
+        assert risk > 0.1
 
+    def test_ends_are_stored_and_checked(self):
+        calibrator = Platt().fit(drawn(300, 2000, 0))
+        assert {"at_zero", "at_one"} <= set(calibrator.state_)
+        again = load(calibrator.to_json())
+        at = [0.0, 1e-25, 0.2, 1.0]
+        assert again.transform(at).tolist() == calibrator.transform(at).tolist()
+        assert again.transform(0.0) == again.transform(1e-25) > again.transform(1e-3)
 
-def test_platt_is_logistic_regression_on_the_logit():
-    y, s = labeled(0, 4000, 2.0, 5.0, 1.5)
-    w = np.random.default_rng(1).integers(0, 4, s.size)
-    reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky")
-    reference.fit(logit(s)[:, None], y, sample_weight=w)
-    platt = Platt().fit(PUScores.from_labels(y, s, sample_weight=w))
-    assert platt.slope_ == pytest.approx(reference.coef_[0, 0], abs=1e-8)
-    assert platt.intercept_ == pytest.approx(reference.intercept_[0], abs=1e-8)
+    def test_labeled_rows_keep_their_frequencies_at_the_ends(self):
+        rng = np.random.default_rng(0)
+        s = np.concatenate([np.zeros(500), rng.random(2000), np.ones(500)])
+        y = rng.random(s.size) < np.where(s == 0.0, 0.3, np.where(s == 1.0, 0.6, s))
+        inside = (s > 0.0) & (s < 1.0)
+        for method in (Platt, Temperature, Beta):
+            found = method().fit(PUScores.from_labels(y, s))
+            apart = method().fit(PUScores.from_labels(y[inside], s[inside]))
+            np.testing.assert_allclose(found.transform(S), apart.transform(S), atol=1e-9)
+            assert found.transform(0.0) == pytest.approx(y[:500].mean(), abs=0.01)
+            assert found.transform(1.0) == pytest.approx(y[-500:].mean(), abs=0.01)
 
-
-def test_temperature_is_logistic_regression_without_intercept():
-    y, s = labeled(0, 4000, 2.0, 2.0, 1.0)
-    s = 1.0 / (1.0 + np.exp(-3.0 * logit(s)))  # overconfident by a factor of three
-    options = {"C": np.inf, "tol": 1e-12, "fit_intercept": False, "solver": "newton-cholesky"}
-    reference = LogisticRegression(**options).fit(logit(s)[:, None], y)
-    fitted = Temperature().fit(PUScores.from_labels(y, s))
-    assert fitted.temperature_ == pytest.approx(1.0 / reference.coef_[0, 0], rel=1e-8)
-    assert fitted.temperature_ == pytest.approx(3.0, abs=0.3)
-
-
-@pytest.mark.parametrize("problem", json.loads(REFERENCE.read_text())["problems"])
-def test_beta_agrees_with_betacal(problem):
-    """betacal 1.1.0 stops at a gradient of 1e-4 (scikit-learn's default), we at 1e-12."""
-    y, s = labeled(*problem["recipe"])
-    scores = PUScores.from_labels(y, s)
-    beta = Beta().fit(scores)
-    assert free_gradient(beta, scores) < 1e-8
-    assert beta.alpha_ == pytest.approx(problem["alpha"], abs=1e-2)
-    assert beta.beta_ == pytest.approx(problem["beta"], abs=1e-2)
-    assert np.abs(beta.transform(problem["at"]) - problem["predicted"]).max() < 1e-3
-    half = problem["predicted"][problem["at"].index(0.5)]
-    theirs = [problem["alpha"], problem["beta"]]
-    theirs.append(logit(half) + (theirs[0] - theirs[1]) * np.log(2.0))
-    loss = beta._problem(scores, beta.state_, list(scores.chunks()))
-    ours = np.array([beta.alpha_, beta.beta_, beta.intercept_])
-    assert loss.at(ours)[0] <= loss.at(np.array(theirs))[0]
-    assert np.abs(loss.at(np.array(theirs))[1]).max() < 5e-4
-
-
-def test_beta_is_logistic_regression_on_both_logarithms():
-    y, s = labeled(1, 5000, 1.0, 1.0, 0.5)
-    x = np.stack([np.log(s), -np.log1p(-s)], axis=-1)
-    reference = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
-    beta = Beta().fit(PUScores.from_labels(y, s))
-    np.testing.assert_allclose([beta.alpha_, beta.beta_], reference.coef_[0], atol=1e-7)
-    assert beta.intercept_ == pytest.approx(reference.intercept_[0], abs=1e-7)
-
-
-def test_bounds_hold_where_scores_rank_the_wrong_way():
-    y, s = labeled(2, 2000, 2.0, 2.0, 1.0)
-    scores = PUScores.from_labels(~y, s)
-    beta = Beta().fit(scores)
-    assert beta.alpha_ == beta.beta_ == 0.0
-    assert beta.transform(0.3) == pytest.approx((~y).mean(), abs=1e-9)
-    assert free_gradient(beta, scores) < 1e-8
-    assert Temperature().fit(scores).temperature_ == np.inf
-    assert Platt().fit(scores).slope_ < 0.0
-
-
-def survives(calibrator, scores):
-    """Fit without an overflow (warnings are errors); return whether the data determine the fit."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("error")
-        warnings.simplefilter("always", CalibrationWarning)
-        q = calibrator.fit(scores).transform([0.0, 1e-300, 1e-9, 0.3, 0.5, 0.9, 1.0])
-    assert np.isfinite(q).all(), scores
-    assert all(np.isfinite(v) for v in calibrator.state_.values() if isinstance(v, float))
-    return bool(caught)
-
-
-@pytest.mark.parametrize("name", [name for name in METHODS if name != "auto"])
-def test_hard_problems(name):
-    """Every fit terminates, and nothing overflows."""
-    for scores in problems(60):
-        survives(METHODS[name](), scores)
-
-
-@pytest.mark.parametrize("method", FAMILY)
-def test_hard_problems_of_the_log_loss(method):
-    """The fits are optimal."""
-    for scores in problems(500):
-        held = survives(calibrator := method(fit="risk"), scores)
-        assert free_gradient(calibrator, scores, held=held) < 1e-8, scores
-
-
-@pytest.mark.parametrize("method", FAMILY)
-def test_separable_data_gives_finite_coefficients_and_a_warning(method):
-    s = np.concatenate([np.linspace(0.05, 0.4, 50), np.linspace(0.6, 0.95, 50)])
-    scores = PUScores.from_labels(s > 0.5, s)
-    with pytest.warns(CalibrationWarning, match="no finite coefficients"):
-        fitted = method().fit(scores)
-    assert all(abs(v) < 100.0 for v in fitted.state_.values())
-    q = fitted.transform([0.1, 0.9])
-    assert q[0] < 0.05
-    assert q[1] > 0.95
-
-
-def test_a_prior_too_large_for_the_data_is_reported():
-    positive = np.random.default_rng(0).uniform(0.7, 1.0, 50)
-    scores = PUScores(positive, np.linspace(0.001, 0.999, 200), prior=0.6, setting="two-sample")
-    for fit in ("likelihood", "risk"):
-        with pytest.warns(CalibrationWarning, match=r"prior 0\.6 is too large"):
-            Platt(fit=fit).fit(scores)
+    def test_nothing_but_ends(self):
+        scores = PUScores.from_labels([0, 0, 1, 1, 1, 0], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0])
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            Platt(fit=fit).fit(scores.with_prior(0.05))
+            warnings.simplefilter("ignore", CalibrationWarning)
+            for method in (Platt, Temperature, Beta, Spline):
+                low, high = method().fit(scores).transform([0.0, 1.0])
+                assert 0.0 < low < 0.5 < high < 1.0
 
 
-def test_ends_count_as_half_the_distance_of_the_next_score():
-    scores = PUScores.from_labels([0, 1, 0, 1], [0.0, 0.002, 0.996, 1.0])
-    assert clip_limits(list(scores.chunks())) == {"low": 0.001, "high": pytest.approx(0.002)}
-    low, high = clip_limits(list(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks())).values()
-    assert low < 1e-200
-    assert high < 1e-16
+S = np.linspace(0.01, 0.99, 50)
 
 
-@pytest.mark.parametrize("method", [*FAMILY, MixNMatch])
-def test_labeled_rows_without_positives(method):
-    """Unit weights change nothing, although the empty group of positives is stored differently."""
-    y, s = np.zeros(6), [0.0, 0.1, 0.2, 0.3, 0.4, 0.45]
-    plain = PUScores.from_labels(y, s)
-    weighted = PUScores.from_labels(y, s, sample_weight=np.ones(6), weight_kind="importance")
-    grid = np.linspace(0, 1, 9)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CalibrationWarning)
-        one, two = (method().fit(scores).transform(grid) for scores in (plain, weighted))
-    np.testing.assert_allclose(one, two, atol=1e-9)
-    # All rows are negative and score below one half: the likelihood never favors higher scores.
-    assert method is MixNMatch or (one[1:4] <= grid[1:4] + 1e-12).all()
+class TestAccuracy:
+    """Mean distance to the truth over few draws; the study has many, and thirteen populations."""
+
+    @pytest.mark.parametrize(
+        ("method", "sizes", "most"),
+        [
+            (Platt, (100, 3000), 0.030),
+            (Platt, (1000, 10_000), 0.0110),
+            (Beta, (1000, 10_000), 0.021),
+            (Spline, (1000, 10_000), 0.019),
+            (BPM, (1000, 10_000), 0.021),
+        ],
+    )
+    def test_it_is_close_to_the_truth(self, method, sizes, most):
+        found = [
+            distance(method().fit(WORLD.draw(*sizes, setting="two-sample", seed=k)), *truth())
+            for k in range(10)
+        ]
+        assert np.mean(found) < most
+
+    def test_a_family_that_cannot_hold_the_curve_is_fitted_by_the_better_criterion(self):
+        """Likelihood alone would leave .032, because it weights errors by the information in the
+        labels."""
+        rng = np.random.default_rng(3)
+        z = logit(0.6) + 3.0 * (
+            rng.normal(size=60_000) + np.where(rng.random(60_000) < 0.6, 1.5, -1.5)
+        )
+        s, eta = expit(z) ** 4, expit(z)
+        positive = s[:30_000][rng.random(30_000) < eta[:30_000]][:3000]
+        scores = PUScores(positive, s[30_000:40_000], prior=0.6, setting="two-sample")
+        found = distance(Platt().fit(scores), s[40_000:], eta[40_000:])
+        risk = distance(Platt(fit="risk").fit(scores), s[40_000:], eta[40_000:])
+        assert found < 1.1 * risk
+
+    def test_a_straight_correction_is_left_to_the_spline_that_has_it(self):
+        """Scores in (.3, .7): the truth is linear in the score, not in its logit."""
+        rng = np.random.default_rng(5)
+        z = logit(0.3) + 2.0 * (rng.normal(size=40_000) + np.where(rng.random(40_000) < 0.3, 1, -1))
+        s, eta = 0.3 + 0.4 * expit(z), expit(z)
+        labeled = (rng.random(z.size) < eta) & (rng.random(z.size) < 0.3)
+        scores = PUScores.from_pu_labels(labeled, s, prior=0.3, setting="one-sample")
+        spline = Spline().fit(scores)
+        assert "shifts" in spline.state_
+        assert distance(spline, s, eta) < 0.02
+        with pytest.raises(ValueError, match="use the likelihood criterion"):
+            spline.band(scores, S)
+
+    def test_buckets_of_a_sketch_fit_like_rows(self):
+        scores = WORLD.draw(2000, 20_000, setting="two-sample", seed=0)
+        buckets = Sketch.from_scores(scores).scores()
+        for method in CURVES:
+            rows, sums = (method().fit(x).transform(S) for x in (scores, buckets))
+            assert np.abs(rows - sums).max() < 2e-3
+
+
+class TestBand:
+    def test_platt_covers(self):
+        """One score at a time, 120 draws: 95% up to 3 standard errors of a share."""
+        at = np.array([0.05, 0.3, 0.7, 0.95])
+        true = WORLD.posterior(at)
+        covered = []
+        for seed in range(120):
+            scores = WORLD.draw(100, 1000, setting="two-sample", seed=seed)
+            low, high = Platt().fit(scores).band(scores, at)
+            covered.append((low <= true) & (true <= high))
+        shares = np.mean(covered, axis=0)
+        assert (shares > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 120) - 0.02).all()
+
+    @pytest.mark.parametrize("method", [Spline, BPM])
+    def test_others_resample(self, method):
+        calibrator = method().fit(SCORES)
+        low, high = calibrator.band(SCORES, S.reshape(5, 10), draws=30)
+        middle = calibrator.transform(S.reshape(5, 10))
+        assert low.shape == (5, 10)
+        assert (low < high).all()
+        assert ((low <= middle) & (middle <= high)).mean() > 0.8
+        again = calibrator.band(SCORES, S.reshape(5, 10), draws=30)
+        assert np.array_equal(low, again[0])
+
+    @pytest.mark.filterwarnings("ignore::noneg.recalibration.CalibrationWarning")
+    def test_beta_covers_where_classes_hardly_overlap(self):
+        """AUC .99: resampled fits covered .55 there. 40 draws, five scores each."""
+        rng, covered = np.random.default_rng(8), []
+        for _ in range(40):
+            z = logit(0.3) + 3.3 * (
+                rng.normal(size=5000) + np.where(rng.random(5000) < 0.3, 1.65, -1.65)
+            )
+            s, eta = expit(1.5 * z + 0.5), expit(z)
+            positive = s[3000:][rng.random(2000) < eta[3000:]][:100]
+            scores = PUScores(positive, s[:3000], prior=0.3, setting="two-sample")
+            place = np.argsort(s)[[250, 1250, 2500, 3750, 4750]]
+            low, high = Beta().fit(scores).band(scores, s[place])
+            covered.append((low <= eta[place]) & (eta[place] <= high))
+        # Scores in one draw are correlated, so the error is that of 40 draws.
+        assert np.mean(covered) > 0.95 - 3.0 * np.sqrt(0.95 * 0.05 / 40)
+
+    def test_the_profile_is_the_likelihood_ratio(self):
+        """At an end of the band, no curve through it is better than the test allows, according to a
+        search."""
+        from scipy.optimize import minimize
+
+        from noneg.likelihood import gather, log_likelihood
+
+        scores = WORLD.draw(100, 1000, setting="two-sample", seed=4)
+        fit = Platt._curve(gather(scores), {"low": 1e-9, "high": 1e-9})
+        at = logit(0.8)
+        low, high = Platt().fit(scores).band(scores, [0.8])
+        drops = []
+        for end in (logit(low[0]), logit(high[0])):
+
+            def loss(slope, end=end):
+                z = slope[0] * (logit(fit.curve.sample.s) - at) + end
+                return -log_likelihood(fit.curve.sample, z).value
+
+            drops.append(minimize(loss, [fit.theta[0]], method="Nelder-Mead").fun)
+        low, high = np.array(drops) + fit.value.value
+        # Both ends fall short by the same amount: 1.92 times the ratio of the variances, at least
+        # one.
+        assert low == pytest.approx(high, rel=0.1)
+        assert 1.9 < low < 1.6 * 1.92
+
+    def test_the_resampled_band_has_the_width_of_the_profile(self):
+        scores = WORLD.draw(1000, 10_000, setting="two-sample", seed=0)
+        platt = Platt().fit(scores)
+        by_profile = np.subtract(*platt.band(scores, S))
+        Platt.has_profile = False
+        try:
+            by_draws = np.subtract(*platt.band(scores, S, draws=150))
+        finally:
+            Platt.has_profile = True
+        assert np.median(by_draws / by_profile) == pytest.approx(1.0, abs=0.15)
+
+    def test_labeled_rows_have_one_too(self):
+        scores = WORLD.draw(n=2000, setting="labeled", seed=0)
+        low, high = Platt().fit(scores).band(scores, S)
+        assert ((low < WORLD.posterior(S)) & (WORLD.posterior(S) < high)).mean() > 0.5
+        assert (high - low).max() < 0.15
+
+    def test_methods_without_a_band_raise_an_error(self):
+        with pytest.raises(ValueError, match="'fit' must use the likelihood criterion"):
+            Platt(fit="risk").fit(SCORES).band(SCORES, S)
+        with pytest.raises(ValueError, match="must be a curve fitted by likelihood to have a band"):
+            Isotonic().fit(SCORES).band(SCORES, S)
+
+    def test_auto_has_the_band_of_what_it_took(self):
+        auto = Auto(candidates=["platt"]).fit(SCORES)
+        assert np.array_equal(auto.band(SCORES, S), Platt().fit(SCORES).band(SCORES, S))
+
+
+def test_calibrated_models_are_left_alone():
+    """The true error after selection, which is zero before."""
+    moved = []
+    for prior in (0.1, 0.6):
+        world = LogisticGaussian.calibrated(prior=prior)
+        for seed in range(6):
+            scores = world.draw(100, 2000, setting="two-sample", seed=seed)
+            moved.append(distance(Auto().fit(scores), *truth(world)))
+    assert np.mean(moved) < 0.004

@@ -192,7 +192,8 @@ class TestRefusals:
         x, y = world(50)
         with pytest.raises(ValueError, match="'setting' must specify how the rows were sampled"):
             Recalibrated(GaussianNB()).fit(x, y)
-        with pytest.raises(ValueError, match="'prior' must be given with setting='one-sample'"):
+        missing = "'prior' must be given with setting='one-sample'.*Use an external source"
+        with pytest.raises(ValueError, match=missing):
             Recalibrated(GaussianNB(), setting="one-sample").fit(x, y)
         with pytest.raises(ValueError, match="'prior' must not be given with setting='labeled'"):
             Recalibrated(GaussianNB(), setting="labeled", prior=0.4).fit(x, y)

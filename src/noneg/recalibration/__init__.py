@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from noneg.recalibration.base import (
     CalibrationWarning as CalibrationWarning,
     Calibrator as Calibrator,
+    mapped_range as mapped_range,
+    probability_range as probability_range,
 )
 from noneg.recalibration.choose import (
     METHODS as METHODS,
@@ -28,9 +30,13 @@ from noneg.recalibration.grouped import (
     HeldOutByGroup as HeldOutByGroup,
     held_out_by_group as held_out_by_group,
 )
-from noneg.recalibration.logistic import Beta as Beta, Platt as Platt, Temperature as Temperature
-from noneg.recalibration.maps import (
+from noneg.recalibration.logistic import (
     BPM as BPM,
+    Beta as Beta,
+    Platt as Platt,
+    Temperature as Temperature,
+)
+from noneg.recalibration.maps import (
     Histogram as Histogram,
     Identity as Identity,
     Isotonic as Isotonic,
@@ -38,17 +44,13 @@ from noneg.recalibration.maps import (
     PriorShift as PriorShift,
     ScalingBinning as ScalingBinning,
     Spline as Spline,
+    VennAbers as VennAbers,
 )
 from noneg.recalibration.multiclass import (
     OneVsRest as OneVsRest,
     TemperatureScaling as TemperatureScaling,
     VectorScaling as VectorScaling,
 )
-from noneg.recalibration.ranges import (
-    mapped_range as mapped_range,
-    probability_range as probability_range,
-)
-from noneg.recalibration.venn_abers import VennAbers as VennAbers
 
 if TYPE_CHECKING:
     from noneg.recalibration.multi import (

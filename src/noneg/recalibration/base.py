@@ -1,13 +1,9 @@
-"""The base class of all calibrators, and the splitting of rows into folds.
+"""The base class of all calibrators.
 
 A calibrator learns a map from [0, 1] to [0, 1] from a `PUScores` in any setting. Its fitted state
 consists of plain numbers, so it can be saved completely, and loading it restores the same map bit
 for bit. The class follows scikit-learn's conventions (``get_params``, ``set_params``, ``clone``,
 attributes that end in ``_``) without importing scikit-learn.
-
-Rows are assigned to folds at random. Labeled positives and the other rows are split separately, so
-every fold is a smaller sample from the same setting. A row that represents many rows, such as a
-bucket of a sketch, is split as if those rows were listed individually.
 """
 
 from __future__ import annotations
@@ -16,35 +12,29 @@ import hashlib
 import json
 import math
 import warnings
-import zlib
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from scipy.special import logit
 
-from noneg.checks import check_count
+from noneg.checks import check_scores
 from noneg.errors import InputError
-from noneg.knowledge import NOTHING
-from noneg.laws import FlaggedRows, SplitRows, WeightedRows
-from noneg.randomness import stream
 from noneg.scores import PUScores
+from noneg.selection import density_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from noneg.arrays import Flags, Floats, Integers, Places
-    from noneg.laws import Chunk, Rows
+    from noneg.arrays import Floats
+    from noneg.laws import Chunk
 
     # Whether rows belong to the positive distribution and to the marginal distribution, and the
     # rows themselves.
     Piece = tuple[bool, bool, Chunk]
-    # The unlabeled rows and the labeled positives.
-    Groups = tuple[Chunk, Chunk]
 
 Plain: TypeAlias = Any
 State: TypeAlias = "dict[str, Plain]"
@@ -57,8 +47,6 @@ OUTPUTS = ("default", "pandas", "polars")
 CHUNK = 1 << 16
 # Log odds of scores of exactly 0 and 1.
 LARGEST_LOGIT = 14.0
-# Beyond this many rows, NumPy cannot draw hypergeometric numbers; shares are nearly even anyway.
-MOST_EVEN = 1_000_000_000
 
 
 class CalibrationWarning(UserWarning):
@@ -81,11 +69,13 @@ def stored_array(name: str, about: str) -> property:
     return property(lambda self: np.array(self.state_[name], dtype=np.float64), doc=about)
 
 
-def not_fitted(calibrator: object, call: str) -> ValueError:
-    """Return scikit-learn's error for a calibrator that is used before it is fitted."""
-    from sklearn.exceptions import NotFittedError
+def require_fit(calibrator: object, attribute: str, call: str) -> None:
+    """Raise scikit-learn's error if a calibrator without this attribute is used."""
+    if not hasattr(calibrator, attribute):
+        from sklearn.exceptions import NotFittedError
 
-    return NotFittedError(f"this {type(calibrator).__name__} is not fitted yet. Call {call} first.")
+        name = type(calibrator).__name__
+        raise NotFittedError(f"this {name} is not fitted yet. Call {call} first.")
 
 
 class Stored(ABC):
@@ -113,7 +103,9 @@ class Stored(ABC):
         """Return the fitted calibrator as plain numbers and text, with a checksum."""
         self._require_fit()
         parameters, state = self._content()
-        return sealed(self.name, parameters, self.fitted_on_, state)
+        values = (FORMAT, VERSION, self.name, parameters, self.fitted_on_, state)
+        content = dict(zip(KEYS, values, strict=False))
+        return {**content, "checksum": checksum(content)}
 
     def to_json(self) -> str:
         """Return the fitted calibrator as JSON; `from_json` restores it bit for bit."""
@@ -127,7 +119,9 @@ class Stored(ABC):
     @classmethod
     def from_dict(cls, content: Mapping[str, Plain]) -> Self:
         """Restore a calibrator of this class from the output of `to_dict`."""
-        check_method(content, cls.name)
+        check_content(content)
+        if content["method"] != cls.name:
+            raise refusal(f"it contains the method {content['method']!r}, not {cls.name!r}")
         try:
             self = cls(**content["parameters"])
             self._restore(content["state"])
@@ -264,8 +258,11 @@ class Calibrator(Stored):
         """Raise a ValueError if `state` is not a valid state of this method."""
 
     def _require_fit(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            raise not_fitted(self, "fit(scores)")
+        require_fit(self, "state_", "fit(scores)")
+
+    def unfitted(self) -> Self:
+        """Return a new calibrator with the same parameters."""
+        return type(self)(**self.get_params())
 
     # scikit-learn's conventions.
 
@@ -316,6 +313,75 @@ def fit_quietly(calibrator: Calibrator, scores: PUScores) -> Calibrator:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return calibrator.fit(scores)
+
+
+def mapped_range(calibrator: Calibrator, scores: PUScores, at: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the smallest and largest probabilities that a score may correspond to.
+
+    A calibrator is valid for one prior. The same method is refitted at both ends of the set of
+    priors; these maps and the given fit cannot be distinguished without knowing the prior.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        Fitted on `scores`.
+    scores : PUScores
+    at : array-like
+        Scores to map.
+
+    Examples
+    --------
+    >>> from noneg.recalibration import make
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated(0.3).draw(500, 4000, setting="two-sample", seed=0)
+    >>> scores = scores.with_prior(0.3, (0.2, 0.4))
+    >>> low, high = mapped_range(make("platt").fit(scores), scores, [0.5])
+    >>> bool(low[0] < 0.4 and 0.6 < high[0])
+    True
+    """
+    s = np.asarray(at, dtype=np.float64)
+    method: Calibrator = getattr(calibrator, "chosen_", calibrator)
+    others = [
+        fit_quietly(method.unfitted(), scores.with_prior(prior)).transform(s)
+        for prior in dict.fromkeys(scores.prior_set)
+    ]
+    maps = np.stack([calibrator.transform(s), *others])
+    return maps.min(axis=0), maps.max(axis=0)
+
+
+def probability_range(
+    calibrator: Calibrator, s: ArrayLike, scores: PUScores
+) -> tuple[Floats, Floats]:
+    r"""Return the smallest and largest probabilities compatible with a score.
+
+    A fitted map gives :math:`\pi\,d\mu_+/d\mu` as if positives were labeled at random. With a
+    selection factor, the probability may be a multiple of this value (`noneg.selection`), up to 1.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        A fitted calibrator.
+    s : array-like
+        Scores in [0, 1].
+    scores : PUScores
+        Setting, prior and selection; with a ``prior_interval``, the range holds for every prior.
+
+    Examples
+    --------
+    >>> from noneg.recalibration import Platt, probability_range
+    >>> from noneg.simulation import LogisticGaussian
+    >>> scores = LogisticGaussian.calibrated(0.3).draw(500, 5000, setting="two-sample", seed=0)
+    >>> calibrator = Platt().fit(scores)
+    >>> low, high = probability_range(calibrator, [0.2, 0.8], scores.with_selection(2))
+    >>> [bool(x) for x in low < calibrator.transform([0.2, 0.8])], float(high[1])
+    ([True, True], 1.0)
+    """
+    x = check_scores(s, "s")
+    value = np.asarray(calibrator.transform(x), dtype=np.float64)
+    ends = [(prior, *density_ends(scores, prior)) for prior in scores.prior_set]
+    low = min(prior * least for prior, least, _ in ends) / scores.known_prior
+    high = max(prior * most for prior, _, most in ends) / scores.known_prior
+    return np.minimum(low * value, 1.0), np.minimum(high * value, 1.0)
 
 
 def check_rows(scores: PUScores) -> None:
@@ -383,15 +449,6 @@ def checksum(content: Mapping[str, Plain]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sealed(
-    method: str, parameters: Mapping[str, Plain], fitted_on: Mapping[str, Plain], state: State
-) -> dict[str, Plain]:
-    """Return the content of a calibrator's file, with a checksum."""
-    values = (FORMAT, VERSION, method, parameters, fitted_on, state)
-    content = dict(zip(KEYS[:-1], values, strict=True))
-    return {**content, "checksum": checksum(content)}
-
-
 def refusal(why: str) -> ValueError:
     """Return the error for a file that was not written by `to_json`."""
     return ValueError(
@@ -409,13 +466,6 @@ def read_object(text: str) -> dict[str, Plain]:
     if not isinstance(content, dict):
         raise refusal(f"it contains a {type(content).__name__}, not an object")
     return content
-
-
-def check_method(content: Mapping[str, Plain], method: str) -> None:
-    """Reject an object that is damaged, or contains another method."""
-    check_content(content)
-    if content["method"] != method:
-        raise refusal(f"it contains the method {content['method']!r}, not {method!r}")
 
 
 def check_content(content: Mapping[str, Plain]) -> None:
@@ -489,163 +539,3 @@ def log_odds(s: Floats) -> Floats:
     """Return logits, with large finite ones for scores of exactly 0 and 1."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.clip(logit(s), -LARGEST_LOGIT, LARGEST_LOGIT))
-
-
-def deal_rows(
-    flags: NDArray[np.bool_], number: int, random: np.random.Generator
-) -> NDArray[np.intp]:
-    """Return the fold of each row; labeled rows and other rows are dealt separately."""
-    place = np.empty(flags.size, dtype=np.intp)
-    for kind in (flags, ~flags):
-        place[kind] = random.permutation(int(kind.sum())) % number
-    return place
-
-
-def check_folds(folds: object, scores: PUScores) -> int:
-    """Return the number of folds after checking that each can contain a row of both groups."""
-    number = check_count(folds, "folds", 2)
-    check_rows(scores)
-    other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
-    for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
-        if n < number:
-            rule = f"must be at most the number of {what}, which is {n:,.0f}"
-            remedy = f"Use fewer folds, or collect more {what}."
-            raise InputError("folds", rule, value=number, remedy=remedy)
-    return number
-
-
-def weighty_rows(scores: PUScores) -> tuple[float, float]:
-    """Return the numbers of unlabeled rows and of labeled positives with nonzero weight."""
-    unlabeled, positive = (_weighty(group, k) for k, group in enumerate(scores.in_order()))
-    return unlabeled, positive
-
-
-def _weighty(group: Chunk, positive: int) -> float:
-    count = np.broadcast_to(group[1], group[0].shape)
-    return float(count[_weighs(group, positive)].sum())
-
-
-@dataclass(frozen=True, eq=False)
-class _Dealt:
-    """A group of rows, and the part in each fold as flags or as numbers of rows."""
-
-    group: Chunk
-    shares: list[NDArray[Any]]
-
-    def fold(self, k: int) -> Chunk:
-        """Return the rows of a fold."""
-        return self._take(self.shares[k])
-
-    def rest(self, k: int) -> Chunk:
-        """Return the rows of all other folds; rows at the same point are not split up."""
-        share = self.shares[k]
-        return self._take(~share if share.dtype == np.bool_ else self.group[1] - share)
-
-    def _take(self, share: NDArray[Any]) -> Chunk:
-        there = np.flatnonzero(share)
-        s, count, a, w = take(self.group, there)
-        return s, count if share.dtype == np.bool_ else share[there].astype(float), a, w
-
-
-def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
-    """Split both groups into folds; rows are copied only when a fold is requested."""
-    groups = scores.in_order()
-    weigh = [_weighs(group, k) for k, group in enumerate(groups)]
-    # Rows are sorted. With the seed alone, the same ranks would always share a fold.
-    data = [
-        zlib.crc32(np.ascontiguousarray(group[0][there]).data)
-        for group, there in zip(groups, weigh, strict=True)
-    ]
-    random = stream(seed, f"folds {data}")
-    pairs = zip(groups, weigh, strict=True)
-    return [_Dealt(group, _shares(group, there, folds, random)) for group, there in pairs]
-
-
-def join(parts: list[Groups]) -> Groups:
-    """Return the combined rows of several folds."""
-    unlabeled, positive = zip(*parts, strict=True)
-    return _joined(unlabeled), _joined(positive)
-
-
-def build(groups: Groups, like: PUScores, *, labeled: bool = False) -> PUScores:
-    """Return rows as a `PUScores` with the same setting and prior as another one.
-
-    For labeled rows, the prior comes from their labels.
-    """
-    rows = SplitRows(*(_rows(group) for group in groups))
-    if labeled or like.prior_is_estimated:
-        return PUScores._build(rows, NOTHING, "labeled", part=True)  # noqa: SLF001 - rows have no other door
-    return PUScores._build(rows, like.knowledge, like.setting, part=True)  # noqa: SLF001
-
-
-def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
-    """Yield, for each fold, the scores to fit on and the held-out rows."""
-    number = check_folds(folds, scores)
-    unlabeled, positive = _deal(scores, number, seed)
-    for k in range(number):
-        rest = build((unlabeled.rest(k), positive.rest(k)), scores)
-        yield rest, (unlabeled.fold(k), positive.fold(k))
-
-
-def _weighs(group: Chunk, positive: int) -> Flags:
-    """Return a mask of the rows with nonzero mass in the distribution of their group."""
-    return np.broadcast_to(np.not_equal(group[1] * group[3 - positive], 0.0), group[0].shape)
-
-
-def _shares(
-    group: Chunk, weighs: Flags, folds: int, random: np.random.Generator
-) -> list[NDArray[Any]]:
-    """Split a group; weightless rows are split separately, so every fold gets weighted rows."""
-    if weighs.all():
-        return _dealt(group[0].size, group[1], folds, random)
-    count = group[1]
-    out = np.zeros((folds, weighs.size), bool if isinstance(count, float) else float)
-    for there in (weighs, ~weighs):
-        some = count if isinstance(count, float) else count[there]
-        out[:, there] = _dealt(int(there.sum()), some, folds, random)
-    return list(out)
-
-
-def _dealt(
-    n: int, count: Floats | float, folds: int, random: np.random.Generator
-) -> list[NDArray[Any]]:
-    if isinstance(count, float):
-        fold = (random.permutation(n) % folds).astype(np.min_scalar_type(folds))
-        return [fold == k for k in range(folds)]
-    left, rest, out = np.floor(count).astype(np.int64), count - np.floor(count), list[Any]()
-    # Fractional parts, from buckets of weighted rows, go to a single fold.
-    place = random.integers(folds, size=rest.size) if rest.any() else np.zeros(rest.size)
-    for k in range(folds):
-        share = _share(left, folds - k, random)
-        left -= share
-        out.append(share + rest * (place == k) if rest.any() else share)
-    return out
-
-
-def _share(left: Integers, n: int, random: np.random.Generator) -> Integers:
-    """Draw the number of rows at each score that go to the next of n folds."""
-    total = int(left.sum())
-    if total < MOST_EVEN:
-        return random.multivariate_hypergeometric(left, -(-total // n), method="marginals")
-    return random.binomial(left, 1.0 / n)
-
-
-def take(group: Chunk, index: Places) -> Chunk:
-    """Return some rows of a group."""
-    s, *masses = group
-    one, two, three = (x if isinstance(x, float) else x[index] for x in masses)
-    return s[index], one, two, three
-
-
-def _joined(chunks: tuple[Chunk, ...]) -> Chunk:
-    columns: list[Any] = [
-        x[0] if isinstance(x[0], float) else np.concatenate(x) for x in zip(*chunks, strict=True)
-    ]
-    return columns[0], columns[1], columns[2], columns[3]
-
-
-def _rows(group: Chunk) -> Rows:
-    s, *masses = group
-    if all(isinstance(x, float) for x in masses):
-        return FlaggedRows(s, None)
-    return WeightedRows(s, *(None if isinstance(x, float) else x for x in masses))

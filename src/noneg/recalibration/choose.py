@@ -32,21 +32,17 @@ from noneg.recalibration.base import (
     CalibrationWarning,
     Calibrator,
     State,
-    build,
     check_content,
     fit_quietly,
-    join,
     read_object,
     refusal,
-    splits,
-    weighty_rows,
 )
-from noneg.recalibration.fits import CurveCalibrator
-from noneg.recalibration.venn_abers import VennAbers
-from noneg.results import Estimate, Table, aligned
+from noneg.recalibration.folds import build, join, splits, weighty_rows
+from noneg.recalibration.logistic import CurveCalibrator
+from noneg.results import Estimate, Table, aligned, plain_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -54,15 +50,18 @@ if TYPE_CHECKING:
     from noneg.intervals import LawMeans
     from noneg.laws import Chunk
     from noneg.likelihood import Sample
-    from noneg.recalibration.base import Groups
+    from noneg.recalibration.folds import Groups
     from noneg.scores import PUScores
+
+    # Whether rows are labeled positives, the rows, and the predictions of each method.
+    Held = tuple[bool, Chunk, Floats]
 
 # Number of score cells used to compare methods; more would not change the choice.
 CELLS = 5_000
 # Number of standard errors by which a method must beat the original scores on held-out rows; one is
 # enough against other methods.
 IDENTITY, REACH = maps.Identity.name, 2.0
-BEFORE, AFTER = "before", "after"
+BEFORE, AFTER, CHANGE = PARTS = ("before", "after", "change")
 # Metrics that are compared with an interval, and metrics reported without one.
 COMPARED = ("ece", "log_loss", "brier")
 ERRORS = ("debiased_ece", "ece", "brier", "log_loss")
@@ -71,6 +70,7 @@ DIAGRAM_BINS = 10
 SHOWN, SHOWN_DRAWS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99), 100
 
 
+@dataclass(eq=False, repr=False)
 class Auto(Calibrator):
     """Choose a method by its likelihood on held-out rows, with a preference for simple methods.
 
@@ -117,17 +117,10 @@ class Auto(Calibrator):
     learns = "the best of the other methods"
     monotone = False
 
-    def __init__(
-        self,
-        score: Literal["likelihood", "brier", "log"] = "likelihood",
-        candidates: tuple[str, ...] | list[str] | None = None,
-        folds: int = 5,
-        seed: int = 0,
-    ) -> None:
-        self.score = score
-        self.candidates = candidates
-        self.folds = folds
-        self.seed = seed
+    score: Literal["likelihood", "brier", "log"] = "likelihood"
+    candidates: tuple[str, ...] | list[str] | None = None
+    folds: int = 5
+    seed: int = 0
 
     def _fit(self, scores: PUScores) -> State:
         names = list(CANDIDATES if self.candidates is None else self.candidates)
@@ -141,8 +134,11 @@ class Auto(Calibrator):
             f"{chosen}: a class with a single row cannot be held out, so no methods were compared."
         )
         if number > 1:
-            compare = _by_likelihood if self.score == "likelihood" else _by_loss
-            table = compare(some, names, self.score, number, self.seed)
+            held = list(_predictions(some, names, number, self.seed))
+            if self.score == "likelihood":
+                table = _by_likelihood(some, names, held)
+            else:
+                table = _by_loss(some, names, held, self.score)
             chosen, reason = _taken(table, self.score, number)
         self._chosen = make(chosen).fit(scores)
         return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
@@ -240,19 +236,20 @@ def _reason(row: dict[str, Any], best: dict[str, Any], score: str, number: int) 
     )
 
 
-def _by_likelihood(
-    scores: PUScores, names: list[str], _: str, number: int, seed: int
-) -> list[dict[str, Any]]:
-    """Return the table of negative log likelihoods per row, with their differences."""
-    groups, predicted = list[tuple[bool, Any]](), list[Any]()
-    for rest, held in splits(scores, number, seed):
+def _predictions(scores: PUScores, names: list[str], number: int, seed: int) -> Iterator[Held]:
+    """Yield the held-out rows of both groups, with predictions of methods fitted without them."""
+    for rest, groups in splits(scores, number, seed):
         fitted = [fit_quietly(make(name), rest) for name in names]
-        groups += [(bool(k), group) for k, group in enumerate(held)]
-        predicted += [np.stack([one.transform(group[0]) for one in fitted]) for group in held]
-    sample = row_by_row(groups, scores)
+        for positive, group in enumerate(groups):
+            yield bool(positive), group, np.stack([one.transform(group[0]) for one in fitted])
+
+
+def _by_likelihood(scores: PUScores, names: list[str], held: list[Held]) -> list[dict[str, Any]]:
+    """Return the table of negative log likelihoods per row, with their differences."""
+    sample = row_by_row([(positive, group) for positive, group, _ in held], scores)
     n = float(sample.mass.sum())
     # Limit probabilities to a precision of half a row.
-    p = np.clip(np.concatenate(predicted, axis=1), 0.5 / n, 1.0 - 0.5 / n)
+    p = np.clip(np.concatenate([p for *_, p in held], axis=1), 0.5 / n, 1.0 - 0.5 / n)
     values = [log_likelihood(sample, logit(one)) for one in p]
     best = max(values, key=lambda value: value.value)
     return [
@@ -276,10 +273,10 @@ def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
 
 
 def _by_loss(
-    scores: PUScores, names: list[str], score: str, number: int, seed: int
+    scores: PUScores, names: list[str], held: list[Held], score: str
 ) -> list[dict[str, Any]]:
     """Return the table of PU losses, with their differences."""
-    means = _cross_fitted(scores, names, score, number, seed)
+    means = _means(scores, held, score)
     losses = means.prior * means.positive + means.marginal
     best = int(np.argmin(losses))
     return [
@@ -298,25 +295,20 @@ def _difference_error(means: LawMeans, i: int, best: int) -> float:
     return float(np.sqrt(means.variance(gradient)))
 
 
-def _cross_fitted(
-    scores: PUScores, names: list[str], score: str, number: int, seed: int
-) -> LawMeans:
+def _means(scores: PUScores, held: list[Held], score: str) -> LawMeans:
     """Return the means of gain and base for all candidates on rows they have not seen."""
-    loss, k = scoring_rule(score).loss, len(names)
+    loss, k = scoring_rule(score).loss, len(held[0][2])
     first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
-    for rest, groups in splits(scores, number, seed):
-        fitted = [fit_quietly(make(name), rest) for name in names]
-        for positive, (s, f, a, w) in enumerate(groups):
-            row = np.zeros((2 * k + 2, s.size))
-            predicted = [calibrator.transform(s) for calibrator in fitted]
-            if positive:
-                row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
-                row[: k + 1] *= a
-            if not positive or scores.pooled:
-                row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
-                row[k + 1 :] *= w
-            first += (row * f).sum(axis=1)
-            second += (row * f) @ row.T
+    for positive, (s, f, a, w), predicted in held:
+        row = np.zeros((2 * k + 2, s.size))
+        if positive:
+            row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
+            row[: k + 1] *= a
+        if not positive or scores.pooled:
+            row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
+            row[k + 1 :] *= w
+        first += (row * f).sum(axis=1)
+        second += (row * f) @ row.T
     return normalize(scores, first, second, k)
 
 
@@ -394,24 +386,14 @@ class HeldOut(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text, ready for JSON."""
-        return {
-            "method": self.method,
-            "chosen": self.chosen,
-            "reason": self.reason,
-            "folds": self.folds,
-            "level": self.level,
-            **{part: {k: x.to_dict() for k, x in found.items()} for part, found in self._parts},
-            "mapped": [{"score": s, **x.to_dict()} for s, x in self.mapped.items()],
-        }
-
-    @property
-    def _parts(self) -> tuple[tuple[str, dict[str, Estimate]], ...]:
-        return (BEFORE, self.before), (AFTER, self.after), ("change", self.change)
+        facts = plain_fields(self, "method", "chosen", "reason", "folds", "level", *PARTS)
+        return facts | {"mapped": [{"score": s, **x.to_dict()} for s, x in self.mapped.items()]}
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return a table with one row per metric."""
         out = {"metric": np.array(list(self.change))}
-        for part, estimates in self._parts:
+        for part in PARTS:
+            estimates: dict[str, Estimate] = getattr(self, part)
             for end in ("value", "low", "high"):
                 name = part if end == "value" else f"{part}_{end}"
                 out[name] = np.array([getattr(x, end) for x in estimates.values()])
@@ -481,7 +463,10 @@ def held_out(
         before=values[BEFORE],
         after=values[AFTER],
         change={one.name: found.estimate(one, AFTER, BEFORE) for one in chosen},
-        errors={name: _pair(name, models) for name in ERRORS},
+        errors={
+            name: (METRICS[name].function(models[BEFORE]), METRICS[name].function(models[AFTER]))
+            for name in ERRORS
+        },
         reliability={part: _diagram(one, found.level) for part, one in models.items()},
         mapped=_mapped(calibrator, scores, found.level),
     )
@@ -500,11 +485,6 @@ def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[floa
         s: Estimate(value=float(p), low=float(low), high=float(high), level=level, method="band")
         for s, p, low, high in rows
     }
-
-
-def _pair(name: str, models: Mapping[str, PUScores]) -> tuple[float, float]:
-    function = METRICS[name].function
-    return function(models[BEFORE]), function(models[AFTER])
 
 
 def _diagram(scores: PUScores, level: float) -> Reliability:
@@ -607,13 +587,13 @@ METHODS: dict[str, type[Calibrator]] = {
         logistic.Temperature,
         logistic.Platt,
         logistic.Beta,
-        maps.BPM,
+        logistic.BPM,
         maps.MixNMatch,
         maps.Spline,
         maps.Histogram,
         maps.ScalingBinning,
         maps.Isotonic,
-        VennAbers,
+        maps.VennAbers,
         Auto,
     )
 }
@@ -626,7 +606,7 @@ CANDIDATES = [
 def find_calibrator(method: object) -> Calibrator:
     """Return a new calibrator, by method name or with the parameters of a given calibrator."""
     if isinstance(method, Calibrator):
-        return type(method)(**method.get_params())
+        return method.unfitted()
     if not isinstance(method, str) or method not in METHODS:
         rule = f"must be a calibrator or one of {', '.join(METHODS)}"
         raise InputError("method", rule, value=method)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from scipy.special import chdtri, expit, logit
 
-from noneg.checks import check_count, check_level, check_same_length, missing_prior
+from noneg.checks import check_count, check_level, check_prior_given, check_same_length
 from noneg.groups import INSIDE, by_group
 from noneg.intervals import z_score
 from noneg.likelihood import LabeledRows, LabelLaw
@@ -38,14 +38,14 @@ from noneg.recalibration.base import (
     Calibrator,
     Stored,
     check_unit,
-    deal_rows,
     fit_quietly,
     log_odds,
-    not_fitted,
+    require_fit,
 )
 from noneg.recalibration.choose import COMPARED, Auto, find_calibrator, load_object, make
-from noneg.results import Estimate, Table, aligned
-from noneg.tables.groups import Grouping
+from noneg.recalibration.folds import deal_rows
+from noneg.results import Estimate, Table, aligned, plain_fields
+from noneg.tables.groups import Grouping, group_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -68,11 +68,16 @@ BEFORE, ONE, OWN = "before", "one map", "by group"
 
 
 class _Rows(NamedTuple):
-    """Scores and labels with their overall prior, and the group of each row."""
+    """Scores and labels with their overall prior, and the group of each row.
+
+    Small groups are pooled in the last group.
+    """
 
     paired: PairedRows
     by: Names
     prior: float | None
+    groups: tuple[str, ...] = ()
+    small: tuple[str, ...] = ()
 
     @classmethod
     def checked(
@@ -92,9 +97,11 @@ class _Rows(NamedTuple):
         paired = PairedRows.checked(models, labeled, setting=setting, **weights)
         if weights.get("sample_weight") is not None:
             names = names[np.asarray(weights["sample_weight"], dtype=np.float64) > 0.0]
-        if prior is None and paired.setting != "labeled":
-            raise missing_prior(paired.setting)
-        return cls(paired, names, prior)
+        check_prior_given(paired.setting, prior)
+        rows = cls(paired, names, prior)
+        groups = _measured(rows, rows.scores()).group
+        small = tuple(np.setdiff1d(names, groups).tolist())
+        return cls(paired, _label(names, groups, small), prior, groups, small)
 
     @property
     def s(self) -> Floats:
@@ -102,7 +109,7 @@ class _Rows(NamedTuple):
 
     def take(self, here: Flags) -> _Rows:
         """Return some of the rows."""
-        return _Rows(self.paired.part(here), self.by[here], self.prior)
+        return self._replace(paired=self.paired.part(here), by=self.by[here])
 
     def scores(self) -> PUScores:
         """Return all rows."""
@@ -233,17 +240,15 @@ class ByGroup(Stored):
         """
         weights = {"sample_weight": sample_weight, "weight_kind": weight_kind}
         rows = _Rows.checked(s, labeled, by, setting, prior, **weights)
-        return self._fit(rows, *_layout(rows))
+        return self._fit(rows)
 
-    def _fit(self, rows: _Rows, groups: tuple[str, ...], small: tuple[str, ...]) -> Self:
-        """Fit on rows of these groups, the last of which pools the small ones."""
+    def _fit(self, rows: _Rows) -> Self:
         self.overall_ = find_calibrator(self.method).fit(rows.scores())
-        self.maps_, self.small_, held = {}, small, rows.folds(FOLDS, 0)
-        label = _label(rows.by, groups, small)
-        masks = {name: label == name for name in groups}
+        self.maps_, self.small_, held = {}, rows.small, rows.folds(FOLDS, 0)
+        masks = {name: rows.by == name for name in rows.groups}
         self.groups_ = {name: rows.prior_of(here) for name, here in masks.items()}
         self.shifts_ = _shifts(rows, masks, self.overall_.transform(rows.s)) if self._shares else {}
-        start = self._start(rows.s, label)
+        start = self._start(rows.s, rows.by)
         for name, here in masks.items():
             own = rows.group(here, start)
             if own is None:
@@ -310,8 +315,7 @@ class ByGroup(Stored):
         return f"ByGroup({self.method!r})"
 
     def _require_fit(self) -> None:
-        if not hasattr(self, "overall_"):
-            raise not_fitted(self, "fit(s, labeled, by, ...)")
+        require_fit(self, "overall_", "fit(s, labeled, by, ...)")
 
     def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         state = {
@@ -333,13 +337,6 @@ class ByGroup(Stored):
         self.small_ = tuple(map(str, state["small"]))
 
 
-def _layout(rows: _Rows) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the groups, the last of which pools the small ones, and the small ones."""
-    table = _measured(rows, rows.scores())
-    own = set(table.group)
-    return table.group, tuple(name for name in np.unique(rows.by).tolist() if name not in own)
-
-
 def _label(by: Names, groups: tuple[str, ...], small: tuple[str, ...]) -> Names:
     """Return the group of each row, with small ones pooled."""
     return np.where(np.isin(by, small), groups[-1], by) if small else by
@@ -349,9 +346,9 @@ def _measured(
     rows: _Rows, scores: PUScores, *, level: float = 0.95, pool: bool = True
 ) -> GroupTable:
     """Return the prior of each group, and its prior minus mean score."""
-    grouping, paired = Grouping(["group"]), rows.paired
-    codes = grouping.codes([rows.by])
-    sums = grouping.count(codes, rows.s, paired.flags, paired.weight, paired.kind).finished()
+    paired = rows.paired
+    weights: dict[str, Any] = {"weight": paired.weight, "weight_kind": paired.kind}
+    sums = group_rows(rows.by, rows.s, paired.flags, **weights)
     return by_group(scores, sums, metrics=(), level=level, pool=pool)
 
 
@@ -493,15 +490,12 @@ class HeldOutByGroup(Table):
 
     def to_dict(self) -> dict[str, object]:
         """Return plain numbers and text, ready for JSON."""
-        named = zip(("before", "one_map", "after"), self.values.values(), strict=True)
-        parts = {**dict(named), "change": self.change, "gain": self.gain}
+        values = plain_fields(self, "values")["values"].values()
         return {
             "method": find_calibrator(self.calibrator.method).name,
-            "folds": self.folds,
-            "level": self.level,
-            "helps": self.helps,
-            "verdict": self.verdict,
-            **{part: {k: x.to_dict() for k, x in found.items()} for part, found in parts.items()},
+            **plain_fields(self, "folds", "level", "helps", "verdict"),
+            **dict(zip(("before", "one_map", "after"), values, strict=True)),
+            **plain_fields(self, "change", "gain"),
             "small": list(self.calibrator.small_),
             "groups": super().to_dict(),
         }
@@ -557,18 +551,16 @@ def held_out_by_group(  # noqa: PLR0913
     weights = {"sample_weight": sample_weight, "weight_kind": weight_kind}
     rows = _Rows.checked(s, labeled, by, setting, prior, **weights)
     number, level = check_count(folds, "folds", 2), check_level(level)
-    groups, small = _layout(rows)
-    columns = _cross_fitted(method, rows, number, seed, groups, small)
+    columns = _cross_fitted(method, rows, number, seed)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", CalibrationWarning)
-        made = ByGroup(method)._fit(rows, groups, small)  # noqa: SLF001
+        made = ByGroup(method)._fit(rows)  # noqa: SLF001
     paired = replace(rows.paired, columns=columns)
     scores = paired.scores(prior, prior_interval)
     found = Differences(paired, scores, 0.5, level)
     metrics = {name: find_criterion(name) for name in COMPARED}
-    label = rows._replace(by=_label(rows.by, groups, small))
-    table = _measured(label, scores[BEFORE], level=level, pool=False)
-    values, change = _briers(label, columns, table, scores[BEFORE].prior_set)
+    table = _measured(rows, scores[BEFORE], level=level, pool=False)
+    values, change = _briers(rows, columns, table, scores[BEFORE].prior_set)
     return HeldOutByGroup(
         calibrator=made,
         warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
@@ -587,12 +579,7 @@ def held_out_by_group(  # noqa: PLR0913
 
 
 def _cross_fitted(
-    method: str | Calibrator,
-    rows: _Rows,
-    folds: int,
-    seed: int,
-    groups: tuple[str, ...],
-    small: tuple[str, ...],
+    method: str | Calibrator, rows: _Rows, folds: int, seed: int
 ) -> dict[str, Floats]:
     """Return the scores before, and as mapped by the maps of the other folds."""
     place = rows.folds(folds, seed)
@@ -601,7 +588,7 @@ def _cross_fitted(
         there = place == k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            made = ByGroup(method)._fit(rows.take(~there), groups, small)  # noqa: SLF001
+            made = ByGroup(method)._fit(rows.take(~there))  # noqa: SLF001
         out[ONE][there] = made.overall_.transform(rows.s[there])
         out[OWN][there] = made.transform(rows.s[there], rows.by[there])
     return out

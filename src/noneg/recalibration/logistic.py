@@ -1,263 +1,266 @@
-r"""The logistic family: maximum-likelihood maps :math:`\sigma(\theta\cdot x(s))`.
+r"""Logistic curves with maximum-likelihood coefficients, :math:`\sigma(\theta\cdot x(s))`.
 
 Each family defines the features x of a score, which coefficients must be nonnegative, and which
-coefficients give the identity. PU rows are fitted by `noneg.likelihood`. The PU log loss, which is
-the criterion of ``fit="risk"`` and, for labeled rows, the negative log likelihood,
+coefficients give the identity. `noneg.likelihood` fits PU rows with the prior imposed, which also
+gives confidence bands. The PU log loss (`noneg.recalibration.log_loss`) is the criterion of
+``fit="risk"`` and, for labeled rows, the negative log likelihood.
 
-.. math:: L(\theta) = -\theta\cdot\pi E_+[x] + E[\log(1 + e^{\theta\cdot x})]
-
-is convex for any data. Newton steps are damped toward the bound
-:math:`\nabla^2 L \preceq E[x x^\top]/4`, at which each step is guaranteed to descend. If some
-coefficients are constrained to be nonnegative, the quadratic model is minimized exactly under these
-constraints.
-
-A minimum may not exist: positives that the marginal distribution cannot explain (separable data, or
-too large a prior) would make coefficients infinite. Near a true minimum, a Newton step hardly moves
-any row; without a minimum, it moves some rows by about one unit no matter how small the gradient
-is. This distinguishes the two cases.
+Scores of exactly 0 and 1 have no logit: if there are any, each of the two gets its own value and
+does not affect the curve.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from abc import abstractmethod
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit, ndtri
 
+from noneg.calibration.bpm import bpm_curve
+from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
+from noneg.checks import check_count, check_level
 from noneg.errors import InputError
-from noneg.likelihood import END, closest, end_level, fit_features, gather
+from noneg.likelihood import (
+    END,
+    closest,
+    end_level,
+    fit_features,
+    gather,
+    inner_points,
+    profile_ends,
+)
+from noneg.randomness import stream
 from noneg.recalibration.base import (
+    CalibrationWarning,
+    Calibrator,
     State,
-    build,
+    check_fields,
+    check_unit,
     law_rows,
     score_range,
     stored_number,
-    take,
 )
-from noneg.recalibration.fits import ENDS, CurveCalibrator, check_numbers, clip_limits, warn_open
+from noneg.recalibration.folds import build, take
+from noneg.recalibration.log_loss import CHUNK, ROUNDING, Problem, combined, minimize, sums
 
 if TYPE_CHECKING:
-    from noneg.arrays import Flags, Floats
+    from numpy.typing import ArrayLike
+
+    from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
     from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
 
-# Number of rows processed at a time.
-CHUNK = 1 << 14
-MOST_STEPS = 300
-# A step guaranteed to bring the gradient below the first value is the last; below the second value,
-# rounding error dominates.
-SMALLEST_GRADIENT, LEAST_GRADIENT = 1e-10, 1e-12
-ROUNDING = 1e-13
-# Largest coefficient, in units of a feature's size, and largest final move in z at a minimum.
-LARGEST_COEFFICIENT = 1e7
-SMALL_MOVE = 0.05
-LEAST_CURVATURE = 1e-280
-# Longest step from coefficients near zero, in units of a feature's size.
-LARGEST_MOVE = 20.0
-# Smaller features are treated as having this size, for scaling and for the ridge.
-SMALLEST_SIZE, HELD_SIZE = 1e-8, 0.1
-# With at least this many rows, a thinned sample provides the starting point.
-MANY_ROWS = 1 << 17
-THINNED_ROWS = (1 << 12, 1 << 16)
+Criterion = Literal["likelihood", "risk"]
+CRITERIA = ("likelihood", "risk")
+# Log odds of scores of exactly 0 and 1 in the state of a calibrator, if the data contain any.
+ENDS = ("at_zero", "at_one")
 # The ridge on undetermined coefficients acts like a normal prior with this SD, in logits.
 LOOSE = 2.0
 # Bound on the prior, since labeled data may contain only one class.
 LEAST_PRIOR = 1e-6
 
 
-# These small sums avoid BLAS, whose threads cost more than they save on such short rows.
+class CurveCalibrator(Calibrator):
+    """A curve on the log-odds scale, fitted by likelihood or by the PU log loss.
 
-
-def sums(x: Floats, weight: Floats) -> Floats:
-    """Return the weighted sums over the last axis."""
-    return np.einsum("...i,i->...", x, weight)
-
-
-def products(x: Floats, weight: Floats) -> Floats:
-    """Return the weighted sums of products for all pairs of features."""
-    out = np.zeros((len(x), len(x)))
-    for j, row in enumerate(x):
-        out[j, j:] = out[j:, j] = sums(x[j:], weight * row)
-    return out
-
-
-def combined(theta: Floats, x: Floats) -> Floats:
-    """Return the linear combination of the features."""
-    z = theta[0] * x[0]
-    for coefficient, row in zip(theta[1:], x[1:], strict=True):
-        z += coefficient * row
-    return z
-
-
-@dataclass(frozen=True, eq=False)
-class Problem:
-    """The log loss of one family on one data set.
-
-    Attributes
+    Parameters
     ----------
-    features : ndarray, shape (k, m)
-        Features of the marginal rows.
-    weight : ndarray, shape (m,)
-        Marginal masses, which sum to 1.
-    target : ndarray, shape (k,)
-        ``pi E_plus[x]``.
-    bounded : ndarray of bool, shape (k,)
-        Coefficients that must be nonnegative.
-    ridge : float
-        Weight of ``|D (theta - center)|^2 / 2``; D contains the features' sizes, so coefficients
-        are penalized for their effect on z.
-    center : ndarray, shape (k,)
-        Coefficients that give the identity.
-    start : ndarray, shape (k,)
-        Starting point of the search: slopes of zero, with the intercept given by the prior.
+    fit : {"likelihood", "risk"}
+        Maximize the likelihood of the labels, or minimize the PU log loss, a moment-based fit that
+        is noisier.
     """
 
-    features: Floats
-    weight: Floats
-    target: Floats
-    bounded: Flags
-    center: Floats
-    start: Floats
-    ridge: float = 0.0
+    # `fit` is a method, so the parameter of this name is stored under another name.
+    kept_as: ClassVar[dict[str, str]] = {"fit": "criterion"}
+    # Whether the band comes from the profile likelihood or from refits on resampled rows.
+    has_profile: ClassVar[bool] = False
+    # Whether a ridge is part of the method, so that no warning is needed when it takes effect.
+    is_stiff: ClassVar[bool] = False
 
-    @cached_property
-    def curvature(self) -> Floats:
-        """``E[x x'] / 4``, an upper bound for every Hessian."""
-        k = self.features.shape[0]
-        total = np.zeros((k, k))
-        for i in range(0, self.weight.size, CHUNK):
-            total += products(self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK])
-        return total / 4.0
+    def __init__(self, fit: Criterion = "likelihood") -> None:
+        self.criterion = fit
 
-    @cached_property
-    def size(self) -> Floats:
-        """Root mean square of each feature."""
-        return np.maximum(2.0 * np.sqrt(np.diag(self.curvature)), SMALLEST_SIZE)
+    @property
+    def by_risk(self) -> bool:
+        """Whether the fit minimizes the PU log loss."""
+        if self.criterion not in CRITERIA:
+            rule = f"must be one of {', '.join(CRITERIA)}"
+            raise InputError("fit", rule, value=self.criterion)
+        return self.criterion == "risk"
 
-    @cached_property
-    def holding(self) -> Floats:
-        """Weight of the ridge for each coefficient."""
-        return self.ridge * np.maximum(self.size, HELD_SIZE) ** 2
+    @property
+    def has_band(self) -> bool:
+        """Whether `band` is available, which requires a fit by likelihood."""
+        return not self.by_risk
 
-    def at(self, theta: Floats) -> tuple[float, Floats, Floats]:
-        """Return the loss, its gradient and its Hessian."""
-        k = theta.size
-        loss, gradient, hessian = 0.0, np.zeros(k), np.zeros((k, k))
-        for i in range(0, self.weight.size, CHUNK):
-            x, w = self.features[:, i : i + CHUNK], self.weight[i : i + CHUNK]
-            z = combined(theta, x)
-            e = np.exp(-np.abs(z))
-            rest = 1.0 / (1.0 + e)
-            loss += float(sums(np.maximum(z, 0.0) + np.log1p(e), w))
-            gradient += sums(x, w * np.where(z >= 0.0, rest, e * rest))
-            hessian += products(x, w * (e * rest * rest))
-        away = theta - self.center
-        pull = self.holding * away
-        loss += 0.5 * float(pull @ away) - float(theta @ self.target)
-        return loss, gradient - self.target + pull, hessian + np.diag(self.holding)
+    @abstractmethod
+    def _best(self, sample: Sample, state: State) -> Fit:
+        """Return the maximum-likelihood curve of a sample; `state` contains low and high."""
 
-    @cached_property
-    def largest(self) -> Floats:
-        """Largest absolute value of each feature, and at least its scale."""
-        extent = np.maximum(self.features.max(axis=1), -self.features.min(axis=1))
-        return np.maximum(extent, self.size)
+    @abstractmethod
+    def _coefficients(self, fit: Fit, state: State) -> State:
+        """Return the state of a fit, without the values at the ends of the scale."""
 
-    def thinned(self, n: int) -> Problem:
-        """Return the problem for an evenly spaced subset of rows."""
-        some = slice(None, None, self.weight.size // n)
-        weight = self.weight[some]
-        features = np.ascontiguousarray(self.features[:, some])
-        return replace(self, features=features, weight=weight / weight.sum())
+    @abstractmethod
+    def _log_odds(self, s: Floats, state: State) -> Floats:
+        """Return the log odds of scores, without special values at the ends of the scale."""
 
+    def _by_likelihood(self, scores: PUScores) -> State:
+        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
+        fit = self._best(sample, limits)
+        if fit.unsure and not self.is_stiff:
+            warn_open(self, scores.known_prior)
+        return self._state(fit, limits)
 
-def minimize(problem: Problem) -> tuple[Floats, bool]:
-    """Return the end point of the search, and whether it is a minimum rather than diverging.
+    def _state(self, fit: Fit, limits: State) -> State:
+        ends = [x for x, there in zip(ENDS, fit.curve.sample.at_ends, strict=True) if there]
+        z = fit.curve.z(fit.theta)
+        values = {name: float(z[0 if name == ENDS[0] else -1]) for name in ends}
+        return {**self._coefficients(fit, limits), **limits, **values}
 
-    With many rows, a thinned sample improves the starting point.
-    """
-    start = problem.start
-    if problem.weight.size >= MANY_ROWS:
-        for n in THINNED_ROWS:
-            rough, exists = _descend(problem.thinned(n), start)
-            start = rough if exists else start
-    return _descend(problem, start)
+    def _map(self, s: Floats) -> Floats:
+        return np.asarray(expit(self._all_log_odds(s, self.state_)), dtype=np.float64)
 
+    def _all_log_odds(self, s: Floats, state: State) -> Floats:
+        z = self._log_odds(s, state)
+        if ENDS[0] in state:
+            z[s < END] = state[ENDS[0]]
+        if ENDS[1] in state:
+            z[s == 1.0] = state[ENDS[1]]
+        return z
 
-def _descend(problem: Problem, start: Floats) -> tuple[Floats, bool]:
-    theta, damping = start, 0.0
-    value = problem.at(theta)
-    for _ in range(MOST_STEPS):
-        loss, gradient, hessian = value
-        size = _free_norm(problem, theta, gradient)
-        far = np.abs(theta * problem.size).max() > LARGEST_COEFFICIENT
-        if far or size <= LEAST_GRADIENT * (1.0 + problem.size.max()):
-            break
-        trial = _step(problem, theta, gradient, hessian, damping)
-        # The Hessian changes by at most this share, so the next gradient is known to be tiny.
-        move = float(np.abs(trial - theta) @ problem.largest)
-        if damping == 0.0 and move < SMALL_MOVE and 2.0 * move * size <= SMALLEST_GRADIENT:
-            return trial, True
-        new = problem.at(trial)
-        small = ROUNDING * (1.0 + abs(loss))
-        flat = abs(new[0] - loss) <= small
-        better = _free_norm(problem, trial, new[1]) < size
-        if new[0] < loss - small or (flat and better):
-            theta, value = trial, new
-            damping = damping / 10.0 if damping > 1e-7 else 0.0  # noqa: PLR2004
-        elif flat or damping >= 1.0:
-            break
+    def band(
+        self,
+        scores: PUScores,
+        s: ArrayLike,
+        *,
+        level: float = 0.95,
+        draws: int = 200,
+        seed: int = 0,
+    ) -> tuple[Floats, Floats]:
+        r"""Return a confidence band for the calibrated probability at scores s.
+
+        At each score, the band covers the probability of a positive with the given confidence if
+        the curve belongs to the family. For `Platt`, `Temperature` and `Beta`, it contains the
+        curves that a likelihood-ratio test does not reject (profile likelihood, with the sandwich
+        variance if the rows are weighted). Other curves are refitted to resampled rows, and the
+        band is the central interval of these refits.
+
+        Parameters
+        ----------
+        scores : PUScores
+            The rows that the calibrator was fitted on.
+        s : array-like
+            Scores in [0, 1].
+        level : float
+            Confidence level at each score.
+        draws, seed : int
+            Number of resampled data sets and the seed for resampling, if needed.
+
+        Returns
+        -------
+        low, high : ndarray
+            Ends of the band, with the shape of `s`.
+
+        Examples
+        --------
+        >>> from noneg.recalibration import Platt
+        >>> from noneg.simulation import LogisticGaussian
+        >>> scores = LogisticGaussian(-1.0, 3.0).draw(300, 3000, setting="two-sample", seed=0)
+        >>> low, high = Platt().fit(scores).band(scores, [0.1, 0.9])
+        >>> bool((low < high).all())
+        True
+        """
+        self._require_fit()
+        if not self.has_band:
+            rule, remedy = (
+                "must use the likelihood criterion to have a band",
+                "Fit another curve, such as platt.",
+            )
+            raise InputError("fit", rule, remedy=remedy)
+        at, share = check_unit(s), 0.5 + check_level(level) / 2.0
+        flat = at.reshape(-1)
+        sample = gather(scores)
+        if self.has_profile:
+            ends = self._profile_band(sample, flat, float(ndtri(share)))
         else:
-            damping = min(1.0, max(10.0 * damping, 1e-6))
-    last = _step(problem, theta, value[1], value[2], 0.0) - theta
-    moved = float(np.abs(combined(last, problem.features)).max())
-    small = float(np.abs(theta * problem.size).max()) <= LARGEST_COEFFICIENT
-    return theta, small and moved < SMALL_MOVE
+            ends = self._refit_band(sample, flat, share, check_count(draws, "draws", 2), seed)
+        return ends[0].reshape(at.shape), ends[1].reshape(at.shape)
+
+    def _profile_band(self, sample: Sample, s: Floats, reach: float) -> tuple[Floats, Floats]:
+        """Return the ends of the curves that the likelihood-ratio test does not reject."""
+        limits = {name: self.state_[name] for name in ("low", "high")}
+        fit = self._best(sample, limits)
+        low, high = profile_ends(fit, self._directions(s, fit, limits), reach)
+        z = self._all_log_odds(s, self.state_)
+        return expit(z + low), expit(z + high)
+
+    def _directions(self, s: Floats, fit: Fit, limits: State) -> Floats:
+        """Return the derivatives of the log odds with respect to all coefficients."""
+        out, base = [], self._all_log_odds(s, self._state(fit, limits))
+        for k in range(fit.theta.size):
+            moved = replace(fit, theta=fit.theta + np.eye(fit.theta.size)[k])
+            out.append(self._all_log_odds(s, self._state(moved, limits)) - base)
+        return np.array(out)
+
+    def _refit_band(
+        self, sample: Sample, s: Floats, share: float, draws: int, seed: int
+    ) -> tuple[Floats, Floats]:
+        """Return quantiles of curves fitted to resampled rows."""
+        limits = {name: self.state_[name] for name in ("low", "high")}
+        random, curves = stream(seed, "band"), []
+        for _ in range(draws):
+            fit = self._best(sample.resampled(random), limits)
+            curves.append(self._all_log_odds(s, self._state(fit, limits)))
+        low, high = np.quantile(curves, [1.0 - share, share], axis=0)
+        return expit(low), expit(high)
 
 
-def _free_norm(problem: Problem, theta: Floats, gradient: Floats) -> float:
-    held = problem.bounded & (theta <= 0.0) & (gradient > 0.0)
-    return float(np.linalg.norm(gradient[~held]))
+def warn_open(calibrator: object, prior: float) -> None:
+    """Warn that the rows do not determine the coefficients, which a ridge then stabilizes."""
+    warnings.warn(
+        f"{type(calibrator).__name__}: no finite coefficients maximize the "
+        "likelihood. Either the data are separable, there are too few rows, or the "
+        f"prior {prior:.6g} is too large. A ridge penalty keeps the map close to the "
+        "identity. Check the prior, or fit on more rows.",
+        CalibrationWarning,
+        stacklevel=2,
+    )
 
 
-def _step(
-    problem: Problem, theta: Floats, gradient: Floats, hessian: Floats, damping: float
-) -> Floats:
-    """Return the minimum of the quadratic model subject to the bounds on the coefficients.
+def clip_limits(pieces: list[Piece]) -> State:
+    """Return the distances from 0 and 1 at which scores of exactly 0 and 1 are placed.
 
-    At most two coefficients are bounded, so every combination of active bounds is tried.
+    This is half the distance to the next score, as if the scores had been rounded to 0 or 1. If no
+    score is exactly 0 (or 1), it is negligibly small.
     """
-    size = problem.size
-    bound = problem.curvature + np.diag(problem.holding)
-    model = (hessian + damping * (bound - hessian)) / np.outer(size, size)
-    slope = gradient / size
-    reach = max(LARGEST_MOVE, 2.0 * float(np.abs(theta * size).max()))
-    best, lowest = theta, np.inf
-    for chosen in product(*((False, True) if bound else (False,) for bound in problem.bounded)):
-        held = np.array(chosen)
-        move = np.where(held, -theta * size, 0.0)
-        free = np.ix_(~held, ~held)
-        move[~held] = _solve(model[free], -(slope + model @ move)[~held], reach)
-        trial = np.where(held, 0.0, theta + move / size)
-        value = float(slope @ move + 0.5 * move @ model @ move)
-        if value < lowest and not (problem.bounded & (trial < 0.0)).any():
-            best, lowest = trial, value
-    return best
+    first, last = score_range(pieces)
+    below = above = 0.0
+    if first == 0.0:
+        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
+    if last == 1.0:
+        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
+    low = float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP))
+    return {"low": low, "high": float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP))}
 
 
-def _solve(model: Floats, right: Floats, reach: float) -> Floats:
-    """Solve a small linear system; a solution that is too long is shortened."""
-    if right.size == 0:
-        return right
-    curvature, directions = np.linalg.eigh(model)
-    floor = max(1e-14 * float(curvature.max()), LEAST_CURVATURE)
-    move: Floats = directions @ ((right @ directions) / np.maximum(curvature, floor))
-    return move * min(1.0, reach / max(float(np.abs(move).max()), 1.0))
+def check_numbers(state: State, names: tuple[str, ...]) -> None:
+    """Reject a state that does not consist of these numbers and the score limits."""
+    ends = [name for name in ENDS if name in state]
+    check_fields(state, **dict.fromkeys((*names, "low", "high", *ends), float))
+    check_limits(state)
+
+
+def check_limits(state: State) -> None:
+    """Reject distances from 0 and 1 that no fit produces."""
+    for name in ("low", "high"):
+        if not 0.0 < state[name] <= LARGEST_GAP:
+            raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")
 
 
 class LogisticCalibrator(CurveCalibrator):
@@ -540,3 +543,84 @@ class Beta(LogisticCalibrator):
 
 # Where two slopes fit better than one, Platt's line does not describe the curve.
 Platt.richer = Beta
+
+
+class BPM(Beta):
+    r"""The calibration curve of binomial process modeling (Dong et al., Algorithm 1).
+
+    The map is :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`,
+    but its coefficients are fitted to the bins of many binnings, whose mean scores have no tails.
+    For PU rows, the fit is by likelihood; for labeled rows, or with ``fit="risk"``, it uses the
+    frequencies of positives (`noneg.calibration.bpm_curve`).
+
+    Parameters
+    ----------
+    fit : {"likelihood", "risk"}
+        Criterion for PU rows: the likelihood of the labels, or the paper's objective.
+
+    Attributes
+    ----------
+    alpha_, beta_, intercept_ : float
+        The intercept is the negative of c in the paper.
+
+    References
+    ----------
+    Combining Priors with Experience: Confidence Calibration Based on Binomial Process Modeling
+    (AAAI 2025).
+
+    Examples
+    --------
+    >>> from noneg.simulation import BinomialProcess
+    >>> world = BinomialProcess("D5")
+    >>> bpm = BPM().fit(world.draw(n=20_000, setting="labeled", seed=0))
+    >>> bool(abs(bpm.transform([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max() < 0.02)
+    True
+    """
+
+    name = "bpm"
+    learns = "a curve with three parameters"
+
+    def _fit(self, scores: PUScores) -> State:
+        if not self.by_risk and not is_complete(scores):
+            return self._by_likelihood(scores)
+        curve = bpm_curve(scores)
+        return {
+            "alpha": curve.alpha,
+            "beta": curve.beta,
+            "intercept": -curve.c,
+            "low": curve.low,
+            "high": curve.high,
+        }
+
+    def _best(self, sample: Sample, state: State) -> Fit:
+        return self._curve(in_bins(sample), state)
+
+
+def in_bins(sample: Sample) -> Sample:
+    """Return the bins of several equal-mass binnings as points; 0 and 1 are kept apart."""
+    n = min(float(sample.mass.sum()), float(sample.labeled.sum()) / sample.prior, MOST_ROWS)
+    low, high = max(1, int(n // 100)), max(1, int(n // 20))
+    numbers = range(low, high + 1, max(1, (high - low) // 10))
+    inside = inner_points(sample)
+    mass = sample.marginal[inside]
+    middle = (np.cumsum(mass) - mass / 2.0) / (mass.sum() or 1.0)
+    columns = sample.labeled[inside], sample.other[inside], sample.mass[inside] * sample.s[inside]
+    parts = []
+    for bins in numbers:
+        place = np.minimum((middle * bins).astype(np.intp), bins - 1)
+        parts.append([np.bincount(place, weights=x, minlength=bins) for x in columns])
+    labeled, other, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+    full = labeled + other > 0.0
+    bins_at = score[full] / (labeled + other)[full]
+    first, last = inside.start, inside.stop
+    ends = [np.arange(first), np.arange(last, sample.s.size)]
+    share = 1.0 / len(numbers)
+    s, labeled, other = (
+        np.concatenate([x[ends[0]], y, x[ends[1]]])
+        for x, y in (
+            (sample.s, bins_at),
+            (sample.labeled, share * labeled[full]),
+            (sample.other, share * other[full]),
+        )
+    )
+    return replace(sample, s=s, labeled=labeled, other=other, squares=np.zeros((3, s.size)))

@@ -1,16 +1,14 @@
-"""Other maps: prior shifts, step functions, splines, isotonic maps and mixtures."""
+"""Other maps: prior shifts, isotonic maps with Venn-Abers, splines, step functions, mixtures."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.special import expit, logit
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.bpm import bpm_curve
-from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
+from noneg.calibration.bpm_fit import LEAST_GAP_HIGH, LEAST_GAP_LOW
 from noneg.checks import check_count, check_prior, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.laws import Ordered
@@ -21,23 +19,27 @@ from noneg.recalibration.base import (
     check_fields,
     check_nodes,
     check_probabilities,
+    check_unit,
     law_rows,
     stored_array,
     stored_number,
 )
-from noneg.recalibration.fits import (
+from noneg.recalibration.logistic import (
     ENDS,
     Criterion,
     CurveCalibrator,
+    Platt,
+    Temperature,
     check_limits,
     check_numbers,
     clip_limits,
+    logits,
 )
-from noneg.recalibration.logistic import Beta, Platt, Temperature, is_complete, logits
 from noneg.theory import recalibration_bound, reuse_bound
 from noneg.theory.bounds import Bound, deviation
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from scipy.interpolate import CubicSpline
 
     from noneg.arrays import Floats, Places
@@ -409,6 +411,109 @@ def _smoothed(at: Floats, positive: Floats, marginal: Floats, knots: Floats) -> 
     return CubicSpline(knots, np.concatenate([[0.0], middle, curve[-1:]]), bc_type="natural")
 
 
+class VennAbers(Calibrator):
+    r"""Isotonic regression fitted twice: as if the row were negative, and as if it were positive.
+
+    A row with score s is added to the marginal sample of n rows, once with label 0 and once with
+    label 1: the points :math:`(\mu(s \le t),\ \pi\,\mu_+(s \le t))` gain a step
+    :math:`(1/(n+1),\ y/(n+1))` at s, and the slopes of their greatest convex minorants at s are
+    :math:`p_0 \le p_1`. They are far apart where the map is based on only a few rows. `transform`
+    returns one number, :math:`p_1 / (1 - p_0 + p_1)`, which minimizes the regret in log loss.
+
+    If every row is labeled, one of the two probabilities is calibrated exactly (Vovk, Petej &
+    Fedorova 2015). **With positive and unlabeled rows, validity is only asymptotic**: the positive
+    distribution is estimated from other rows, and its noise is not reflected in the distance
+    between the two probabilities.
+
+    Attributes
+    ----------
+    scores_ : ndarray
+        Distinct scores in the data, at most 1,000; beyond that, merged into cells of equal mass.
+    low_, high_ : ndarray
+        Both probabilities at each of these scores.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores.from_labels([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.4, 0.5, 0.8, 0.9])
+    >>> VennAbers().fit(scores).probabilities([0.1, 0.9]).round(3)
+    array([[0.   , 0.333],
+           [0.667, 1.   ]])
+    """
+
+    name = "venn-abers"
+    learns = "any increasing map, with its uncertainty"
+    monotone = True
+
+    def _fit(self, scores: PUScores) -> State:
+        at, positive, marginal = _cells(*laws_at(scores))
+        one = 1.0 / (scores.effective_marginal + 1.0)
+        shrunk = 1.0 - one
+        low, high = (
+            added_slopes(marginal * shrunk, positive * shrunk, one, y * one) for y in (0.0, 1.0)
+        )
+        return {"scores": at.tolist(), "low": low.tolist(), "high": high.tolist()}
+
+    def probabilities(self, s: ArrayLike) -> Floats:
+        """Return both probabilities for each score, smaller first, shape (n, 2)."""
+        self._require_fit()
+        flat = check_unit(s).reshape(-1)
+        ends = [np.interp(flat, self.scores_, end) for end in (self.low_, self.high_)]
+        return np.stack(ends, axis=-1)
+
+    def _map(self, s: Floats) -> Floats:
+        low, high = self.probabilities(s).T
+        return high / (1.0 - low + high)
+
+    def _check(self, state: State) -> None:
+        check_fields(state, scores=list, low=list, high=list)
+        for name in ("low", "high"):
+            check_nodes(state, "scores", name)
+            check_probabilities(state, name)
+            if (np.diff(state[name]) < 0.0).any():
+                raise InputError(name, "must never fall")
+
+    scores_ = stored_array("scores", "Scores at which both probabilities are stored.")
+    low_ = stored_array("low", "Probability if the row were negative.")
+    high_ = stored_array("high", "Probability if the row were positive.")
+
+
+def _cells(at: Floats, positive: Floats, marginal: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the distributions at a limited number of scores; each cell is placed at its mean."""
+    if at.size <= MOST_NODES:
+        return at, positive, marginal
+    first = cell_starts(marginal)
+    sums = [np.add.reduceat(x, first) for x in (marginal * at, positive, marginal)]
+    return sums[0] / sums[2], sums[1], sums[2]
+
+
+def added_slopes(width: Floats, rise: Floats, one: float, gain: float) -> Floats:
+    """Return the slope of the convex minorant at each score after a step is added there.
+
+    Parameters
+    ----------
+    width, rise : ndarray
+        Steps between the points, one per score.
+    one, gain : float
+        The added step.
+
+    Examples
+    --------
+    >>> added_slopes(np.array([0.4, 0.4]), np.array([0.0, 0.4]), 0.2, 0.2).round(3)
+    array([0.333, 1.   ])
+    """
+    from scipy.optimize import isotonic_regression
+
+    out = np.empty(width.size)
+    for k in range(width.size):
+        mass, total = width.copy(), rise.copy()
+        mass[k] += one
+        total[k] += gain
+        out[k] = isotonic_regression(total / mass, weights=mass).x[k]
+    # Slopes never decrease from one score to the next, except by rounding error.
+    return np.maximum.accumulate(np.clip(out, 0.0, 1.0))
+
+
 class StepCalibrator(Calibrator):
     """A step function with one value per bin; bins are right-closed and have equal marginal mass.
 
@@ -601,87 +706,6 @@ class ScalingBinning(StepCalibrator):
         cell = np.searchsorted(inner, s)
         means = np.bincount(cell, weights=mass * platt.transform(s)) / np.bincount(cell, mass)
         return {"inner_edges": inner.tolist(), "values": np.clip(means, 0.0, 1.0).tolist()}
-
-
-class BPM(Beta):
-    r"""The calibration curve of binomial process modeling (Dong et al., Algorithm 1).
-
-    The map is :math:`g(s) = 1/(1 + s^{-\alpha} (1 - s)^{\beta} e^{-c})`. It has the form of `Beta`,
-    but its coefficients are fitted to the bins of many binnings, whose mean scores have no tails.
-    For PU rows, the fit is by likelihood; for labeled rows, or with ``fit="risk"``, it uses the
-    frequencies of positives (`noneg.calibration.bpm_curve`).
-
-    Parameters
-    ----------
-    fit : {"likelihood", "risk"}
-        Criterion for PU rows: the likelihood of the labels, or the paper's objective.
-
-    Attributes
-    ----------
-    alpha_, beta_, intercept_ : float
-        The intercept is the negative of c in the paper.
-
-    References
-    ----------
-    Combining Priors with Experience: Confidence Calibration Based on Binomial Process Modeling
-    (AAAI 2025).
-
-    Examples
-    --------
-    >>> from noneg.simulation import BinomialProcess
-    >>> world = BinomialProcess("D5")
-    >>> bpm = BPM().fit(world.draw(n=20_000, setting="labeled", seed=0))
-    >>> bool(abs(bpm.transform([0.2, 0.5, 0.8]) - world.posterior([0.2, 0.5, 0.8])).max() < 0.02)
-    True
-    """
-
-    name = "bpm"
-    learns = "a curve with three parameters"
-
-    def _fit(self, scores: PUScores) -> State:
-        if not self.by_risk and not is_complete(scores):
-            return self._by_likelihood(scores)
-        curve = bpm_curve(scores)
-        return {
-            "alpha": curve.alpha,
-            "beta": curve.beta,
-            "intercept": -curve.c,
-            "low": curve.low,
-            "high": curve.high,
-        }
-
-    def _best(self, sample: Sample, state: State) -> Fit:
-        return self._curve(in_bins(sample), state)
-
-
-def in_bins(sample: Sample) -> Sample:
-    """Return the bins of several equal-mass binnings as points; 0 and 1 are kept apart."""
-    n = min(float(sample.mass.sum()), float(sample.labeled.sum()) / sample.prior, MOST_ROWS)
-    low, high = max(1, int(n // 100)), max(1, int(n // 20))
-    numbers = range(low, high + 1, max(1, (high - low) // 10))
-    inside = inner_points(sample)
-    mass = sample.marginal[inside]
-    middle = (np.cumsum(mass) - mass / 2.0) / (mass.sum() or 1.0)
-    columns = sample.labeled[inside], sample.other[inside], sample.mass[inside] * sample.s[inside]
-    parts = []
-    for bins in numbers:
-        place = np.minimum((middle * bins).astype(np.intp), bins - 1)
-        parts.append([np.bincount(place, weights=x, minlength=bins) for x in columns])
-    labeled, other, score = (np.concatenate(part) for part in zip(*parts, strict=True))
-    full = labeled + other > 0.0
-    bins_at = score[full] / (labeled + other)[full]
-    first, last = inside.start, inside.stop
-    ends = [np.arange(first), np.arange(last, sample.s.size)]
-    share = 1.0 / len(numbers)
-    s, labeled, other = (
-        np.concatenate([x[ends[0]], y, x[ends[1]]])
-        for x, y in (
-            (sample.s, bins_at),
-            (sample.labeled, share * labeled[full]),
-            (sample.other, share * other[full]),
-        )
-    )
-    return replace(sample, s=s, labeled=labeled, other=other, squares=np.zeros((3, s.size)))
 
 
 class MixNMatch(Calibrator):

@@ -11,7 +11,7 @@ from scipy.special import softmax
 
 from noneg.calibration.multiclass import class_numbers, class_table
 from noneg.errors import InputError
-from noneg.recalibration.base import CalibrationWarning, Calibrator, not_fitted
+from noneg.recalibration.base import CalibrationWarning, Calibrator, require_fit
 from noneg.recalibration.choose import find_calibrator
 from noneg.scores import PUScores
 
@@ -83,8 +83,7 @@ class TemperatureScaling:
 
     def predict_proba(self, logits: ArrayLike) -> Floats:
         """Return class probabilities."""
-        if not hasattr(self, "temperature_"):
-            raise not_fitted(self, "fit(logits, y_true)")
+        require_fit(self, "temperature_", "fit(logits, y_true)")
         return softmax(_finite(logits) / self.temperature_, axis=1)
 
 
@@ -157,8 +156,7 @@ class VectorScaling:
 
     def predict_proba(self, logits: ArrayLike) -> Floats:
         """Return class probabilities."""
-        if not hasattr(self, "bias_"):
-            raise not_fitted(self, "fit(logits, y_true)")
+        require_fit(self, "bias_", "fit(logits, y_true)")
         return softmax(_finite(logits) * self.weight_ + self.bias_, axis=1)
 
 
@@ -221,8 +219,7 @@ class OneVsRest:
 
         If every calibrator returns zero for a row, its original scores are normalized instead.
         """
-        if not hasattr(self, "calibrators_"):
-            raise not_fitted(self, "fit(classes)")
+        require_fit(self, "calibrators_", "fit(classes)")
         table = class_table(y_prob)
         if table.shape[1] != len(self.calibrators_):
             rule = f"must have a column for each of {len(self.calibrators_)} classes"

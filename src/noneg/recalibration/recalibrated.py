@@ -22,7 +22,7 @@ from sklearn.utils.validation import (
 )
 
 from noneg import performance
-from noneg.checks import check_flags, check_setting, is_labeled
+from noneg.checks import check_flags, check_prior_given, check_setting, is_labeled
 from noneg.errors import InputError
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import find_calibrator
@@ -238,7 +238,7 @@ class Recalibrated(Wrapped):
             calibrator. By default, positives are assumed to be labeled completely at random.
         """
         setting = check_setting(self.setting)
-        self._check_prior(setting)
+        check_prior_given(setting, self.prior)
         if propensity is not None and is_labeled(setting):
             raise InputError("propensity", "must not be given with setting='labeled'")
         calibrator = find_calibrator(self.method)
@@ -249,13 +249,6 @@ class Recalibrated(Wrapped):
         self.classifier_ = trained(self.classifier, X, labels, weight)
         self._take_names()
         return self
-
-    def _check_prior(self, setting: Setting) -> None:
-        if is_labeled(setting) != (self.prior is None):
-            rule = "must not be given" if is_labeled(setting) else "must be given"
-            remedy = "The labels determine it."
-            rule = f"{rule} with setting='{setting}'"
-            raise InputError("prior", rule, value=self.prior, remedy=remedy)
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the probabilities of both classes, positive class second."""
