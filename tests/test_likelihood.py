@@ -21,7 +21,7 @@ def draw(setting, seed=0, n=(300, 3000)):
 
 def fit_platt(scores):
     """Fit a line on the logit; the ends of the scale have parameters of their own."""
-    return Platt._curve(gather(scores), clip_limits(list(scores.chunks())))
+    return Platt._curve(gather(scores), clip_limits(scores))
 
 
 def by_hand(scores, theta):

@@ -29,7 +29,7 @@ REFERENCE = Path(__file__).parents[1] / "reference" / "betacal.json"
 
 def free_gradient(calibrator, scores, *, held=False):
     """Return the gradient of the PU log loss at the fitted coefficients, from its definition."""
-    problem = calibrator._problem(scores, calibrator.state_, list(scores.chunks()))
+    problem = calibrator._problem(scores, calibrator.state_)
     theta = np.array([calibrator.state_[name] for name in calibrator.coefficients])
     if held:
         n = min(scores.effective_marginal, scores.effective_positive / max(scores.prior, 1e-6))
@@ -173,8 +173,8 @@ def test_a_prior_too_large_for_the_data_is_reported():
 
 def test_ends_count_as_half_the_distance_of_the_next_score():
     scores = PUScores.from_labels([0, 1, 0, 1], [0.0, 0.002, 0.996, 1.0])
-    assert clip_limits(list(scores.chunks())) == {"low": 0.001, "high": pytest.approx(0.002)}
-    low, high = clip_limits(list(PUScores.from_labels([0, 1], [0.2, 0.9]).chunks())).values()
+    assert clip_limits(scores) == {"low": 0.001, "high": pytest.approx(0.002)}
+    low, high = clip_limits(PUScores.from_labels([0, 1], [0.2, 0.9])).values()
     assert low < 1e-200
     assert high < 1e-16
 

@@ -35,7 +35,7 @@ from noneg import kernels
 from noneg.checks import check_one_sample, is_labeled, is_pooled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from noneg.arrays import Flags, Floats, Places
     from noneg.checks import Setting
@@ -141,15 +141,10 @@ def _redrawn(mass: Floats, random: np.random.Generator) -> Floats:
 
 def gather(scores: PUScores) -> Sample:
     """Return the points of a data set in the form required by its likelihood."""
-    varied, form = _form(scores)
+    rows = _rows(((positive, chunk) for positive, _, chunk in scores.chunks()), scores)
     if scores.n_unlabeled + scores.n_positive <= EXACT_ROWS:
-        s, sums = _at_scores(list(_rows(scores, overlap=varied)))
-    elif _is_plain(scores):
-        s, sums = _from_buckets(scores)
-    else:
-        s, sums = _in_cells(_rows(scores, overlap=varied))
-    labeled, other, *squares = _effective(sums, form)
-    return Sample(s, labeled, other, np.array(squares), scores.known_prior, form)
+        return _sample(*_at_scores(rows), scores)
+    return _sample(*(_in_cells(rows) if scores.is_weighted else _from_buckets(scores)), scores)
 
 
 def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
@@ -161,44 +156,37 @@ def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
     like : PUScores
         The data set that the rows come from.
     """
-    varied, form = _form(like)
-    parts = [_columns(*group, pooled=like.pooled, overlap=varied) for group in groups]
-    s, f, labeled, other = (np.concatenate(x) for x in zip(*parts, strict=True))
-    terms = (labeled, other, labeled**2, labeled * other, other**2, s)
-    labeled, other, *squares = _effective(f * np.array(terms), form)
+    columns = _joined(_rows(groups, like))
+    n = columns[0].size
+    return _sample(columns[0], _sums(np.arange(n), n, columns), like)
+
+
+def _sample(s: Floats, sums: Floats, like: PUScores) -> Sample:
+    """Return points with their sums, in the form of a data set."""
+    form: Form = "separate" if _is_separate(like) else "pooled" if like.hidden else "labeled"
+    labeled, other, *squares = _effective(sums, form)
     return Sample(s, labeled, other, np.array(squares), like.known_prior, form)
 
 
-def _form(scores: PUScores) -> tuple[bool, Form]:
-    """Return whether propensities vary in one sample, and the form of the likelihood."""
-    varied = scores.hidden and scores.pooled and _has_propensity(scores)
-    if varied or not scores.pooled:
-        return varied, "separate"
-    return False, "pooled" if scores.hidden else "labeled"
-
-
-def _is_plain(scores: PUScores) -> bool:
-    """Return whether no row has a weight."""
-    return all(isinstance(x, float) for _, _, (_, *masses) in scores.chunks() for x in masses)
-
-
-def _has_propensity(scores: PUScores) -> bool:
-    """Return whether labeled rows have different relative masses in the two distributions."""
+def _is_separate(scores: PUScores) -> bool:
+    """Return whether there are two samples, or propensities vary in one sample."""
+    if not (scores.hidden and scores.pooled):
+        return not scores.pooled
     ratio = [np.ptp(a / w) for positive, _, (_, _, a, w) in scores.chunks() if positive]
     return bool(max(ratio, default=0.0) > 0.0)
 
 
-def _rows(scores: PUScores, *, overlap: bool) -> Iterator[Columns]:
-    for positive, _, chunk in scores.chunks():
-        yield _columns(positive, chunk, pooled=scores.pooled, overlap=overlap)
+def _rows(groups: Iterable[tuple[bool, Chunk]], like: PUScores) -> Iterator[Columns]:
+    """Yield scores, counts, and masses as labeled and as other rows."""
+    overlap = like.pooled and _is_separate(like)
+    for positive, (s, f, a, w) in groups:
+        own = w if like.pooled and not overlap else a
+        labeled, other = (own, w if overlap else 0.0) if positive else (0.0, w)
+        yield s, *(np.broadcast_to(x, s.shape) for x in (f, labeled, other))
 
 
-def _columns(positive: bool, chunk: Chunk, *, pooled: bool, overlap: bool) -> Columns:  # noqa: FBT001
-    """Return scores, counts, and masses as labeled and as other rows."""
-    s, f, a, w = chunk
-    own = a if overlap or not pooled else w
-    labeled, other = (own, w if overlap else 0.0) if positive else (0.0, w)
-    return s, *(np.broadcast_to(x, s.shape) for x in (f, labeled, other))
+def _joined(rows: Iterable[Columns]) -> Columns:
+    return tuple(np.concatenate(column) for column in zip(*rows, strict=True))
 
 
 def _sums(key: Places, n: int, columns: Columns) -> Floats:
@@ -208,8 +196,8 @@ def _sums(key: Places, n: int, columns: Columns) -> Floats:
     return np.array([np.bincount(key, weights=f * x, minlength=n) for x in terms])
 
 
-def _at_scores(rows: list[Columns]) -> tuple[Floats, Floats]:
-    columns = tuple(np.concatenate(column) for column in zip(*rows, strict=True))
+def _at_scores(rows: Iterator[Columns]) -> tuple[Floats, Floats]:
+    columns = _joined(rows)
     s, key = np.unique(columns[0], return_inverse=True)
     sums = _sums(key, s.size, columns)
     full = sums[0] + sums[1] > 0.0

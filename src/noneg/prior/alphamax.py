@@ -22,7 +22,8 @@ from scipy.special import xlogy
 from noneg.prior.base import SAMPLED, Found, ScoreEstimator
 
 if TYPE_CHECKING:
-    from noneg.prior.samples import Floats, ScoreLaws
+    from noneg.arrays import Floats
+    from noneg.prior.samples import ScoreLaws
 
 _NEAR_ONE = 1.0 - np.geomspace(0.1, 0.001, 40)
 SHARES = np.unique(np.concatenate([np.arange(1, 91) / 100.0, _NEAR_ONE]))

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
     from noneg.knowledge import Kind
-    from noneg.prior.samples import Floats
     from noneg.scores import PUScores
 
 # scikit-learn has no types.

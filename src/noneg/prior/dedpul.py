@@ -16,7 +16,8 @@ from scipy.ndimage import median_filter
 from noneg.prior.base import SAMPLED, Found, ScoreEstimator
 
 if TYPE_CHECKING:
-    from noneg.prior.samples import Floats, ScoreLaws
+    from noneg.arrays import Floats
+    from noneg.prior.samples import ScoreLaws
 
 MOST_POINTS = 1024
 GRID = np.arange(1, 1001) / 1000.0

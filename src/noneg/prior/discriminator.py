@@ -16,7 +16,6 @@ must be smaller by two standard errors of the difference.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +27,11 @@ from noneg.prior.samples import FeatureSamples, ScoreLaws
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.prior.base import Classifier
-    from noneg.prior.samples import Floats
 
 FOLDS = 5
 # Probabilities of exactly 0 and 1 become logits of this size.
@@ -104,7 +103,7 @@ def cross_fit(
     *,
     folds: int = FOLDS,
     seed: int = 0,
-    kept: NDArray[np.bool_] | None = None,
+    kept: Flags | None = None,
     inverse: Floats | None = None,
 ) -> tuple[Floats, Floats]:
     """Return out-of-fold logits for the positives and for the unlabeled rows.
@@ -125,7 +124,18 @@ def cross_fit(
     rows, part = np.concatenate([samples.positive, samples.unlabeled]), np.append(part_p, part_u)
     used = np.append(np.ones(n, dtype=np.bool_), train)
 
-    out_of_fold = partial(_out_of_fold, rows, part, used, samples.setting, n, inverse)
+    def out_of_fold(model: Classifier) -> tuple[Floats, Floats]:
+        out = np.empty(len(rows))
+        # Positives are spread over all parts, so none is empty.
+        for held in (part == fold for fold in np.unique(part)):
+            learn = ~held & used
+            positive, others = rows[:n][learn[:n]], rows[n:][learn[n:]]
+            weight = None if inverse is None else inverse[learn[:n]]
+            if inverse is not None and is_pooled(samples.setting):
+                others = np.concatenate([positive, others])
+            out[held] = _logits(model, positive, others, weight, rows[held])
+        return out[:n], out[n:]
+
     if classifier is not None:
         return out_of_fold(classifier)
     fewest = int(used.sum() - np.bincount(part[used]).max())
@@ -133,27 +143,6 @@ def cross_fit(
     forest, curves = (out_of_fold(model) for model in pair)
     better = clearly_better(*((p, u[train]) for p, u in (curves, forest)))
     return curves if better else forest
-
-
-def _out_of_fold(
-    rows: Floats,
-    part: NDArray[np.intp],
-    used: NDArray[np.bool_],
-    setting: Setting,
-    n: int,
-    inverse: Floats | None,
-    model: Classifier,
-) -> tuple[Floats, Floats]:
-    out = np.empty(len(rows))
-    # Positives are spread over all parts, so none is empty.
-    for held in (part == fold for fold in np.unique(part)):
-        learn = ~held & used
-        positive, others = rows[:n][learn[:n]], rows[n:][learn[n:]]
-        weight = None if inverse is None else inverse[learn[:n]]
-        if inverse is not None and is_pooled(setting):
-            others = np.concatenate([positive, others])
-        out[held] = _logits(model, positive, others, weight, rows[held])
-    return out[:n], out[n:]
 
 
 def _logits(

@@ -38,12 +38,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from noneg.arrays import Flags, Floats, Places
     from noneg.prior.base import PriorEstimate
-    from noneg.prior.samples import Floats
 
-    Flags = NDArray[np.bool_]
     Cells = NDArray[np.uint8]
-    Ids = NDArray[np.intp]
 
 # Constants of TIcE.
 INTERVALS = 4
@@ -215,9 +213,9 @@ def _cells(samples: FeatureSamples, most: int) -> tuple[Cells, Flags]:
 class Node(NamedTuple):
     """A part of the data: rows for growing the tree, rows for estimation, and remaining columns."""
 
-    tree: Ids
-    rest: Ids
-    columns: Ids
+    tree: Places
+    rest: Places
+    columns: Places
 
 
 def best_bound(cells: Cells, labels: Flags, in_tree: Flags, guess: float) -> float:
@@ -272,7 +270,7 @@ def _children(node: Node, cells: Cells, labels: Flags, needed: float) -> Iterato
             yield Node(tree, rest, left)
 
 
-def _counts(cells: Cells, labels: Flags, rows: Ids, columns: Ids) -> tuple[Floats, Floats]:
+def _counts(cells: Cells, labels: Flags, rows: Places, columns: Places) -> tuple[Floats, Floats]:
     """Return the numbers of rows and labeled rows in each interval (first axis) of each column."""
     inside = cells[np.ix_(rows, columns)] == np.arange(INTERVALS)[:, None, None]
     return inside.sum(axis=1).astype(float), inside[:, labels[rows]].sum(axis=1).astype(float)

@@ -57,7 +57,8 @@ from noneg.prior.dedpul import Dedpul
 from noneg.prior.samples import share_of_frequency
 
 if TYPE_CHECKING:
-    from noneg.prior.samples import Floats, ScoreLaws
+    from noneg.arrays import Floats
+    from noneg.prior.samples import ScoreLaws
 
 # Quantile used in place of the maximum, which is too noisy.
 TOP = 0.95

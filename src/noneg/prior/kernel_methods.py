@@ -29,9 +29,8 @@ from noneg.prior.base import SAMPLED, FeatureEstimator, Found
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from noneg.prior.samples import FeatureSamples, Floats
+    from noneg.arrays import Floats, Places
+    from noneg.prior.samples import FeatureSamples
 
 # Constants of KM. The walk ends at LARGEST, so shares up to 0.95 can be found.
 WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
@@ -257,7 +256,7 @@ class PenalizedL1(FeatureEstimator):
         return Found(float(SHARES[int(np.argmin(best))]), {"distance": float(best.min())})
 
 
-def _at_width(near: list[Floats], parts: list[NDArray[np.intp]], width: float) -> Floats:
+def _at_width(near: list[Floats], parts: list[Places], width: float) -> Floats:
     """Return the cross-validation score and J, with shares as rows and penalties as columns."""
     p, u = (np.exp(-square / (2.0 * width**2)) for square in near)
     score = np.zeros((SHARES.size, 1))

@@ -116,28 +116,22 @@ def estimate_prior(  # noqa: PLR0913 - the rows, their sampling, and the method
     True
     """
     estimator = find_estimator(method)
-    if isinstance(estimator, ScoreEstimator):
-        if labeled is not None:
-            data = discriminate(
-                data,
-                labeled,
-                setting=check_setting(setting),
-                propensity=propensity,
-                classifier=classifier,
-                seed=seed,
+    wanted: dict[str, Any] = {"level": level, "overlap": overlap}
+    if labeled is None:
+        if not isinstance(estimator, ScoreEstimator):
+            msg = (
+                f"must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
+                "which works on features. Pass the features, with labeled= and setting=."
             )
-        elif propensity is not None:
+            raise InputError("method", msg)
+        if propensity is not None:
             rule = "must be given with features and labeled="
             raise InputError("propensity", rule, remedy="Build PUScores with propensity= instead.")
-        return estimator.fit(data, level=level, overlap=overlap)
-    if labeled is None:
-        msg = (
-            f"must work on scores ({', '.join(FROM_SCORES)}), got {estimator.name!r}, "
-            "which works on features. Pass the features, with labeled= and setting=."
-        )
-        raise InputError("method", msg)
+        return estimator.fit(data, **wanted)
+    trained = {"classifier": classifier, "seed": seed}
+    rows: dict[str, Any] = {"setting": check_setting(setting), "propensity": propensity}
+    if isinstance(estimator, ScoreEstimator):
+        return estimator.fit(discriminate(data, labeled, **rows, **trained), **wanted)
     if isinstance(method, str) and isinstance(estimator, TrainedEstimator):
-        estimator = replace(estimator, classifier=classifier, seed=seed)
-    sampled = check_setting(setting)
-    options: dict[str, Any] = {"level": level, "overlap": overlap, "propensity": propensity}
-    return estimator.fit(data, labeled, setting=sampled, **options)
+        estimator = replace(estimator, **trained)
+    return estimator.fit(data, labeled, **rows, **wanted)

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from noneg import checks
+from noneg.arrays import Floats
 from noneg.errors import InputError
 from noneg.performance.assumptions import CUTS, PriorLimit
 from noneg.scores import PUScores
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Places
     from noneg.checks import Setting
     from noneg.performance.assumptions import Shares
 
-Floats = NDArray[np.float64]
 Scale = Literal["probability", "logit"]
 # Scores, with the count and the mass of each.
 Law = tuple[Floats, "ArrayLike", "ArrayLike"]
@@ -439,7 +439,7 @@ class FeatureSamples:
         return replace(self, positive=change(self.positive), unlabeled=change(self.unlabeled))
 
 
-def _in_proportion(weight: Floats) -> NDArray[np.intp]:
+def _in_proportion(weight: Floats) -> Places:
     """Return evenly spread row indices in proportion to the weights, as many as Kish's sample size.
 
     Examples
@@ -453,7 +453,7 @@ def _in_proportion(weight: Floats) -> NDArray[np.intp]:
 
 
 def _mass_at(
-    place: NDArray[np.intp], n_points: int, count: ArrayLike, mass: ArrayLike
+    place: Places, n_points: int, count: ArrayLike, mass: ArrayLike
 ) -> tuple[Floats, float]:
     """Return the mass on each point, and Kish's sample size ``(sum f m)^2 / sum f m^2``."""
     total = np.broadcast_to(np.multiply(count, mass), place.shape)
@@ -461,7 +461,7 @@ def _mass_at(
     return _sum_at(place, total, n_points), max(1.0, size)
 
 
-def _sum_at(place: NDArray[np.intp], values: Floats, n_points: int = 0) -> Floats:
+def _sum_at(place: Places, values: Floats, n_points: int = 0) -> Floats:
     return np.bincount(place, weights=values, minlength=n_points).astype(np.float64)
 
 

@@ -28,7 +28,7 @@ reported by the largest age.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Floats
     from noneg.checks import Setting
-    from noneg.prior.samples import Floats
     from noneg.scores import PUScores
 
 # Significance level of the built-in tests of assumptions.
@@ -63,41 +63,25 @@ TITLES = {
 }
 
 
-class _Answer(NamedTuple):
-    """A share of positives among the unlabeled rows, with its limits."""
+def _estimate(
+    found: float,
+    *ends: float,
+    level: float,
+    rows: float = np.inf,
+    labeled: float = 0.0,
+    **said: Any,  # noqa: ANN401
+) -> PriorEstimate:
+    """Convert a share of the unlabeled rows and its limits to an estimate of the prior.
 
-    share: float
-    low: float
-    high: float
-
-    def estimate(
-        self,
-        method: str,
-        level: float,
-        setting: Setting,
-        *,
-        labeled: float = 0.0,
-        rows: float = np.inf,
-        **said: object,
-    ) -> PriorEstimate:
-        """Convert shares to priors, including the sampling error of the labeled share."""
-        share = float(np.clip(self.share, 0.0, 1.0))
-        value, rest = prior_of_share(share, labeled), 1.0 - labeled
-        chance = z_score(level) * (1.0 - share) * np.sqrt(labeled * rest / rows)
-        down, up = (np.hypot(rest * (x - self.share), chance) for x in (self.low, self.high))
-        low, high = float(max(value - down, 0.0)), float(min(value + up, 1.0))
-        return PriorEstimate(
-            value=value,
-            low=low,
-            high=high,
-            level=level,
-            method=method,
-            setting=setting,
-            share=share,
-            labeled=labeled,
-            sampling=(low, high),
-            **said,  # type: ignore[arg-type]
-        )
+    The sampling error of the labeled share is included.
+    """
+    share = float(np.clip(found, 0.0, 1.0))
+    value, rest = prior_of_share(share, labeled), 1.0 - labeled
+    chance = z_score(level) * (1.0 - share) * np.sqrt(labeled * rest / rows)
+    down, up = (np.hypot(rest * (end - found), chance) for end in ends)
+    low, high = float(max(value - down, 0.0)), float(min(value + up, 1.0))
+    said |= {"level": level, "share": share, "labeled": labeled, "sampling": (low, high)}
+    return PriorEstimate(value=value, low=low, high=high, **said)
 
 
 def from_two_views(
@@ -152,12 +136,14 @@ def from_two_views(
     # On the share scale, the limits miss about equally often on either side.
     share = max(odds, 0.0) / (1.0 + max(odds, 0.0))
     reach = z_score(level) * error * (1.0 - share) ** 2
-    answer = _Answer(share, share - reach, share + reach)
     dependence, counts = _dependence(p), (float(p.shape[1]), float(u.shape[1]))
-    return answer.estimate(
-        "two-views",
-        level,
-        setting,
+    return _estimate(
+        share,
+        share - reach,
+        share + reach,
+        method="two-views",
+        level=level,
+        setting=setting,
         labeled=labeled_share(check_setting(setting), *counts),
         rows=sum(counts),
         interval="normal approximation; covers sampling error",
@@ -242,11 +228,13 @@ def from_two_sources(
     chance = np.sqrt(total * (1.0 - min(total / n, 1.0)))
     down = np.hypot(hidden - hidden / spread, z * chance)
     up = np.hypot(max(hidden, 0.5) * spread - hidden, z * chance)
-    answer = _Answer(total / n, (total - down) / n, (total + up) / n)
-    return answer.estimate(
-        "two-sources",
-        level,
-        "one-sample",
+    return _estimate(
+        total / n,
+        (total - down) / n,
+        (total + up) / n,
+        method="two-sources",
+        level=level,
+        setting="one-sample",
         interval="Chapman's estimate and Chao's limits; covers sampling error",
         assumption="the sources label positives independently given the score, and label no "
         "negatives",
@@ -312,10 +300,13 @@ def from_review(
     value = float(weight @ share)
     # A single stratum keeps its exact limits; several are combined by squared distances.
     down, up = (float(np.sqrt((weight**2) @ (end - share) ** 2)) for end in (low, high))
-    return _Answer(value, value - down, value + up).estimate(
-        "review",
-        level,
-        "one-sample" if labeled else "two-sample",
+    return _estimate(
+        value,
+        value - down,
+        value + up,
+        method="review",
+        level=level,
+        setting="one-sample" if labeled else "two-sample",
         labeled=labeled,
         rows=y.size / (1.0 - labeled),
         interval="exact binomial (Clopper-Pearson) limits, strata combined; covers sampling error",
@@ -364,10 +355,13 @@ def from_earlier(
     d, shape = float(fit.moved), float(fit.shape_p)
     value, low, high = (a + (1.0 - a) * d for a in (before.known_prior, *before.prior_set))
     reach = z_score(level) * (1.0 - before.known_prior) * float(fit.error)
-    return _Answer(value, low - reach, high + reach).estimate(
-        "earlier",
-        level,
-        "two-sample",
+    return _estimate(
+        value,
+        low - reach,
+        high + reach,
+        method="earlier",
+        level=level,
+        setting="two-sample",
         interval="generalized least squares over bins, for every earlier prior; covers "
         "sampling error",
         assumption=f"{SAMPLED}, and only the share of positives has changed since then",

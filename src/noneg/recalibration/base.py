@@ -25,16 +25,11 @@ from noneg.scores import PUScores
 from noneg.selection import density_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.laws import Chunk
-
-    # Whether rows belong to the positive distribution and to the marginal distribution, and the
-    # rows themselves.
-    Piece = tuple[bool, bool, Chunk]
 
 Plain: TypeAlias = Any
 State: TypeAlias = "dict[str, Plain]"
@@ -185,7 +180,7 @@ class Calibrator(Stored):
             "prior": float(scores.known_prior),
             "n_positive": float(scores.n_positive),
             "n_marginal": float(scores.n_marginal),
-            "score_range": list(score_range(scores.chunks())),
+            "score_range": list(score_range(scores)),
         }
         return self
 
@@ -391,17 +386,17 @@ def check_rows(scores: PUScores) -> None:
         raise InputError("scores", rule, remedy="Draw a finite sample from it.")
 
 
-def score_range(pieces: Iterable[Piece]) -> tuple[float, float]:
+def score_range(scores: PUScores) -> tuple[float, float]:
     """Return the smallest and largest scores."""
-    ends = [(s.min(), s.max()) for _, _, (s, *_) in pieces if s.size]
+    ends = [(s.min(), s.max()) for _, _, (s, *_) in scores.chunks() if s.size]
     return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
 
 
-def law_rows(pieces: Iterable[Piece], *, positive: bool = False) -> tuple[Floats, Floats]:
+def law_rows(scores: PUScores, *, positive: bool = False) -> tuple[Floats, Floats]:
     """Return the rows of the marginal (or positive) sample: scores, and masses that sum to 1."""
     rows = [
         (s, f * (a if positive else w))
-        for in_positive, in_marginal, (s, f, a, w) in pieces
+        for in_positive, in_marginal, (s, f, a, w) in scores.chunks()
         if (in_positive if positive else in_marginal)
     ]
     s = np.concatenate([np.zeros(0), *(s for s, _ in rows)])

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.likelihood import Fit, Sample
-    from noneg.recalibration.base import Piece
     from noneg.scores import PUScores
 
 Criterion = Literal["likelihood", "risk"]
@@ -111,7 +110,7 @@ class CurveCalibrator(Calibrator):
         """Return the log odds of scores, without special values at the ends of the scale."""
 
     def _by_likelihood(self, scores: PUScores) -> State:
-        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
+        sample, limits = gather(scores), clip_limits(scores)
         fit = self._best(sample, limits)
         if fit.unsure and not self.is_stiff:
             warn_open(self, scores.known_prior)
@@ -233,31 +232,26 @@ def warn_open(calibrator: object, prior: float) -> None:
     )
 
 
-def clip_limits(pieces: list[Piece]) -> State:
+def clip_limits(scores: PUScores) -> State:
     """Return the distances from 0 and 1 at which scores of exactly 0 and 1 are placed.
 
     This is half the distance to the next score, as if the scores had been rounded to 0 or 1. If no
     score is exactly 0 (or 1), it is negligibly small.
     """
-    first, last = score_range(pieces)
+    first, last = score_range(scores)
     below = above = 0.0
     if first == 0.0:
-        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in pieces)
+        below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in scores.chunks())
     if last == 1.0:
-        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in pieces)
+        above = 1.0 - max(s.max(where=s < 1.0, initial=0.0) for _, _, (s, *_) in scores.chunks())
     low = float(np.clip(below / 2.0, LEAST_GAP_LOW, LARGEST_GAP))
     return {"low": low, "high": float(np.clip(above / 2.0, LEAST_GAP_HIGH, LARGEST_GAP))}
 
 
-def check_numbers(state: State, names: tuple[str, ...]) -> None:
-    """Reject a state that does not consist of these numbers and the score limits."""
+def check_curve(state: State, **kinds: type) -> None:
+    """Reject a state that does not consist of these entries and valid score limits."""
     ends = [name for name in ENDS if name in state]
-    check_fields(state, **dict.fromkeys((*names, "low", "high", *ends), float))
-    check_limits(state)
-
-
-def check_limits(state: State) -> None:
-    """Reject distances from 0 and 1 that no fit produces."""
+    check_fields(state, **kinds, **dict.fromkeys(("low", "high", *ends), float))
     for name in ("low", "high"):
         if not 0.0 < state[name] <= LARGEST_GAP:
             raise InputError(name, f"must lie in (0, {LARGEST_GAP}]")
@@ -286,26 +280,31 @@ class LogisticCalibrator(CurveCalibrator):
 
     def _fit(self, scores: PUScores) -> State:
         if self.by_risk:
-            return self._by_risk(scores, list(scores.chunks()))
+            return self._by_risk(scores)
         if is_complete(scores):
             return self._by_labels(scores)
         return self._by_likelihood(scores)
 
-    def _by_risk(self, scores: PUScores, pieces: list[Piece]) -> State:
-        limits = clip_limits(pieces)
-        theta = self._theta(self._problem(scores, limits, pieces), scores)
+    def _by_risk(self, scores: PUScores) -> State:
+        """Return the coefficients, stabilized by a ridge if they diverge."""
+        limits, prior = clip_limits(scores), scores.known_prior
+        problem = self._problem(scores, limits)
+        theta, exists = minimize(problem)
+        if not exists:
+            n = min(scores.effective_marginal, scores.effective_positive / max(prior, LEAST_PRIOR))
+            warn_open(self, prior)
+            theta, _ = minimize(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))
         return {**dict(zip(self.coefficients, theta.tolist(), strict=True)), **limits}
 
     def _by_labels(self, scores: PUScores) -> State:
         """Fit rows whose labels are all known; scores of exactly 0 and 1 are kept apart."""
-        pieces = list(scores.chunks())
-        first, last = score_range(pieces)
+        first, last = score_range(scores)
         if first >= END and last < 1.0:
-            return self._by_risk(scores, pieces)
+            return self._by_risk(scores)
         inner, state = inside_rows(scores), dict(zip(self.coefficients, self.identity, strict=True))
         if inner is not None:
-            state = self._by_risk(inner, list(inner.chunks()))
-        state |= clip_limits(pieces)
+            state = self._by_risk(inner)
+        state |= clip_limits(scores)
         sample = gather(scores)
         for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
             if sample.at_ends[place]:
@@ -340,9 +339,9 @@ class LogisticCalibrator(CurveCalibrator):
         x = self._features(s, state)
         return combined(np.array([state[name] for name in self.coefficients]), x)
 
-    def _problem(self, scores: PUScores, limits: State, pieces: list[Piece]) -> Problem:
-        prior, (s, weight) = scores.known_prior, law_rows(pieces)
-        positive, share = law_rows(pieces, positive=True)
+    def _problem(self, scores: PUScores, limits: State) -> Problem:
+        prior, (s, weight) = scores.known_prior, law_rows(scores)
+        positive, share = law_rows(scores, positive=True)
         x = self._by_chunk(s, limits)
         # Positives that belong to the marginal sample are its last rows.
         own = x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, limits)
@@ -363,18 +362,8 @@ class LogisticCalibrator(CurveCalibrator):
             x[:, i : i + CHUNK] = self._features(s[i : i + CHUNK], limits)
         return x
 
-    def _theta(self, problem: Problem, scores: PUScores) -> Floats:
-        """Return the maximum-likelihood coefficients, stabilized by a ridge if they diverge."""
-        theta, exists = minimize(problem)
-        if exists:
-            return theta
-        prior = scores.known_prior
-        n = min(scores.effective_marginal, scores.effective_positive / max(prior, LEAST_PRIOR))
-        warn_open(self, prior)
-        return minimize(replace(problem, ridge=1.0 / (LOOSE**2 * max(n, 1.0))))[0]
-
     def _check(self, state: State) -> None:
-        check_numbers(state, self.coefficients)
+        check_curve(state, **dict.fromkeys(self.coefficients, float))
         for name, bound in zip(self.coefficients, self.bounded, strict=True):
             if bound and state[name] < 0.0:
                 raise InputError(name, "must not be negative")

@@ -24,14 +24,13 @@ from noneg.recalibration.base import (
     stored_array,
     stored_number,
 )
+from noneg.recalibration.log_loss import sums
 from noneg.recalibration.logistic import (
-    ENDS,
     Criterion,
     CurveCalibrator,
     Platt,
     Temperature,
-    check_limits,
-    check_numbers,
+    check_curve,
     clip_limits,
     logits,
 )
@@ -154,7 +153,7 @@ class PriorShift(Calibrator):
         if self.source is not None:
             target = check_prior(prior, "target")
             return {"shift": float(logit(target) - logit(check_prior(self.source, "source")))}
-        s, weight = law_rows(scores.chunks())
+        s, weight = law_rows(scores)
         return {"shift": level_of(logits(s, FINEST), weight, prior)}
 
     def _map(self, s: Floats) -> Floats:
@@ -274,7 +273,7 @@ class Spline(CurveCalibrator):
         smooth = self._by_risk(scores)
         if self.by_risk:
             return smooth
-        sample, limits = gather(scores), clip_limits(list(scores.chunks()))
+        sample, limits = gather(scores), clip_limits(scores)
         fit, n = self._best(sample, limits), float(sample.mass.sum())
         # The additive correction is a model like any other, with one parameter per inner knot and
         # one for its level. It changes the scores less, so it wins ties.
@@ -346,10 +345,7 @@ class Spline(CurveCalibrator):
             check_fields(state, scores=list, shifts=list)
             check_nodes(state, "scores", "shifts")
             return
-        ends = [name for name in ENDS if name in state]
-        numbers = dict.fromkeys(("low", "high", *ends), float)
-        check_fields(state, knots=list, values=list, **numbers)
-        check_limits(state)
+        check_curve(state, knots=list, values=list)
         knots = np.array(state["knots"])
         if not knots.size or knots.size != len(state["values"]) or (np.diff(knots) <= 0.0).any():
             raise InputError("knots", "must increase and match 'values' in number")
@@ -702,7 +698,7 @@ class ScalingBinning(StepCalibrator):
     def _fit(self, scores: PUScores) -> State:
         platt = Platt().fit(scores)
         inner = full_bins(scores, self.bins).edges[1:-1]
-        s, mass = law_rows(scores.chunks())
+        s, mass = law_rows(scores)
         cell = np.searchsorted(inner, s)
         means = np.bincount(cell, weights=mass * platt.transform(s)) / np.bincount(cell, mass)
         return {"inner_edges": inner.tolist(), "values": np.clip(means, 0.0, 1.0).tolist()}
@@ -743,7 +739,7 @@ class MixNMatch(Calibrator):
 
     def _fit(self, scores: PUScores) -> State:
         slope = float(Temperature(fit="risk").fit(scores).state_["slope"])
-        limits = clip_limits(list(scores.chunks()))
+        limits = clip_limits(scores)
         weights = _best_weights(_Loss(scores, slope, limits))
         return {"slope": slope, **dict(zip(WEIGHTS, weights, strict=True)), **limits}
 
@@ -752,7 +748,7 @@ class MixNMatch(Calibrator):
         return self.weights_ @ inside
 
     def _check(self, state: State) -> None:
-        check_numbers(state, ("slope", *WEIGHTS))
+        check_curve(state, **dict.fromkeys(("slope", *WEIGHTS), float))
         weights = np.array([state[name] for name in WEIGHTS])
         if state["slope"] < 0.0 or weights.min() < 0.0 or abs(weights.sum() - 1.0) > 1e-9:  # noqa: PLR2004
             raise ValueError(
@@ -782,10 +778,8 @@ class _Loss:
 
     def __init__(self, scores: PUScores, slope: float, limits: State) -> None:
         self.prior = scores.known_prior
-        (positive, self.a), (marginal, self.w) = (
-            law_rows(scores.chunks(), positive=True),
-            law_rows(scores.chunks()),
-        )
+        positive, self.a = law_rows(scores, positive=True)
+        marginal, self.w = law_rows(scores)
         self.x, self.x_other = _members(positive, slope, limits)
         _, self.y_other = _members(marginal, slope, limits)
 
@@ -793,13 +787,9 @@ class _Loss:
         x, x_other, y_other, a, w = self.x, self.x_other, self.y_other, self.a, self.w
         # Not "@": with only three rows, BLAS threads cost ten times more than they save.
         q, rest, free = (np.einsum("k,kn->n", v, part) for part in (x, x_other, y_other))
-        value = self.prior * _dot(a, np.log(rest) - np.log(q)) - _dot(w, np.log(free))
-        gain = np.einsum("kn,n->k", x_other, a / rest) - np.einsum("kn,n->k", x, a / q)
-        return value, self.prior * gain - np.einsum("kn,n->k", y_other, w / free)
-
-
-def _dot(x: Floats, y: Floats) -> float:
-    return float(np.einsum("n,n->", x, y))
+        value = self.prior * sums(np.log(rest) - np.log(q), a) - sums(np.log(free), w)
+        gain = sums(x_other, a / rest) - sums(x, a / q)
+        return float(value), self.prior * gain - sums(y_other, w / free)
 
 
 def _best_weights(loss: _Loss) -> list[float]:
