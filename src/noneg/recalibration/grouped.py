@@ -68,10 +68,7 @@ BEFORE, ONE, OWN = "before", "one map", "by group"
 
 
 class _Rows(NamedTuple):
-    """Scores and labels with their overall prior, and the group of each row.
-
-    Small groups are pooled in the last group.
-    """
+    """Scores and labels with their overall prior, and the group of each row."""
 
     paired: PairedRows
     by: Names
@@ -98,10 +95,13 @@ class _Rows(NamedTuple):
         if weights.get("sample_weight") is not None:
             names = names[np.asarray(weights["sample_weight"], dtype=np.float64) > 0.0]
         check_prior_given(paired.setting, prior)
-        rows = cls(paired, names, prior)
-        groups = _measured(rows, rows.scores()).group
-        small = tuple(np.setdiff1d(names, groups).tolist())
-        return cls(paired, _label(names, groups, small), prior, groups, small)
+        return cls(paired, names, prior)
+
+    def pooled(self) -> _Rows:
+        """Return the rows with small groups pooled in the last group."""
+        groups = _measured(self, self.scores()).group
+        small = tuple(np.setdiff1d(self.by, groups).tolist())
+        return self._replace(by=_label(self.by, groups, small), groups=groups, small=small)
 
     @property
     def s(self) -> Floats:
@@ -240,7 +240,7 @@ class ByGroup(Stored):
         """
         weights = {"sample_weight": sample_weight, "weight_kind": weight_kind}
         rows = _Rows.checked(s, labeled, by, setting, prior, **weights)
-        return self._fit(rows)
+        return self._fit(rows.pooled())
 
     def _fit(self, rows: _Rows) -> Self:
         self.overall_ = find_calibrator(self.method).fit(rows.scores())
@@ -551,6 +551,7 @@ def held_out_by_group(  # noqa: PLR0913
     weights = {"sample_weight": sample_weight, "weight_kind": weight_kind}
     rows = _Rows.checked(s, labeled, by, setting, prior, **weights)
     number, level = check_count(folds, "folds", 2), check_level(level)
+    rows = rows.pooled()
     columns = _cross_fitted(method, rows, number, seed)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", CalibrationWarning)
