@@ -28,20 +28,7 @@ from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from noneg.checks import (
-    check_count,
-    check_flags,
-    check_level,
-    check_one_sample,
-    check_prior,
-    check_prior_given,
-    check_propensity,
-    check_same_length,
-    check_setting,
-    check_weights,
-    is_labeled,
-    is_pooled,
-)
+from noneg import checks
 from noneg.errors import InputError
 from noneg.intervals import t_score
 from noneg.likelihood import LabeledRows, LabelLaw
@@ -213,13 +200,13 @@ class _Rows(LabeledRows):
     @cached_property
     def marginal(self) -> Floats:
         """Masses in the marginal distribution, which sum to 1."""
-        there = self.mass if is_pooled(self.setting) else self.mass * ~self.flags
+        there = self.mass if checks.is_pooled(self.setting) else self.mass * ~self.flags
         return there / there.sum()
 
     @cached_property
     def positive(self) -> Floats:
         """Masses in the positive distribution, which sum to the prior."""
-        if is_labeled(self.setting):
+        if checks.is_labeled(self.setting):
             return self.marginal * self.flags
         there = self.positive_mass * self.flags
         return self.prior * there / there.sum()
@@ -239,7 +226,7 @@ class _Rows(LabeledRows):
     def influence(self, on_positive: Floats, on_all: Floats) -> Floats:
         """Return each row's contribution to the error of pi E_plus[one] + E[other]."""
         one, other = self.positive * on_positive, self.marginal * on_all
-        if is_labeled(self.setting):
+        if checks.is_labeled(self.setting):
             return one + other - self.marginal * (one.sum() + other.sum())
         shares = self.positive / self.positive.sum(), self.marginal
         return one + other - shares[0] * one.sum() - shares[1] * other.sum()
@@ -255,24 +242,24 @@ def _check_rows(
     propensity: ArrayLike | None,
 ) -> tuple[Encoder, _Rows]:
     """Return validated rows, and the encoder for their features."""
-    check_setting(setting)
+    checks.check_setting(setting)
     if len(np.shape(X)) != 2 and as_frame(X) is None:
         raise InputError("X", "must be a table with rows and columns", value=str(np.shape(X)))
     encoder, score = Encoder.of(X), np.asarray(check_unit(s)).reshape(-1)
-    flags, table = check_flags(np.asarray(labeled), "labeled"), encoder.numbers(X)
-    check_same_length(X=len(table), s=score.size, labeled=flags.size)
+    flags, table = checks.check_flags(np.asarray(labeled), "labeled"), encoder.numbers(X)
+    checks.check_same_length(X=len(table), s=score.size, labeled=flags.size)
     mass = np.ones(score.size)
     if sample_weight is not None:
-        mass = check_weights(sample_weight, "importance", score.size, "sample_weight")
-    e = None if propensity is None else check_propensity(propensity, flags.size)
+        mass = checks.check_weights(sample_weight, "importance", score.size, "sample_weight")
+    e = None if propensity is None else checks.check_propensity(propensity, flags.size)
     if not ((mass > 0.0) & flags).any() or not ((mass > 0.0) & ~flags).any():
         rule = "must contain labeled positives and other rows, got only one kind"
         raise InputError("labeled", rule)
     share = float(mass @ flags / mass.sum())
-    check_prior_given(setting, prior)
-    known = share if prior is None else check_prior(prior)
+    checks.check_prior_given(setting, prior)
+    known = share if prior is None else checks.check_prior(prior)
     if setting == "one-sample" and propensity is None:
-        check_one_sample(known, share, float(mass.sum()))
+        checks.check_one_sample(known, share, float(mass.sum()))
     full = np.column_stack([table, score]).astype(np.float32)
     return encoder, _Rows(flags, mass, e, table=full, s=score, setting=setting, prior=known)
 
@@ -411,7 +398,7 @@ def find_groups(  # noqa: PLR0913
     [True, True]
     """
     encoder, rows = _check_rows(X, s, labeled, setting, prior, sample_weight, propensity)
-    number, level = check_count(leaves, "leaves", 2), check_level(level)
+    number, level = checks.check_count(leaves, "leaves", 2), checks.check_level(level)
     first, second = (rows.take(part) for part in _deal(rows.flags, 2, seed))
     tree = _found(first, number, seed)
     leaf, rules = tree.leaf(second.table), tree.rules([*encoder.labels, SCORE])
@@ -535,11 +522,11 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
             As in `find_groups`.
         """
         for name, least in (("max_iter", 1), ("patience", 1), ("folds", 2), ("max_leaf_nodes", 2)):
-            check_count(getattr(self, name), name, least)
+            checks.check_count(getattr(self, name), name, least)
         self.encoder_, rows = _check_rows(X, s, labeled, setting, prior, sample_weight, propensity)
         fewest = int(min(rows.flags.sum(), (~rows.flags).sum()))
         parts = _deal(rows.flags, min(self.folds, fewest), self.random_state) if fewest > 1 else []
-        used = rows if is_pooled(setting) else rows.as_random()
+        used = rows if checks.is_pooled(setting) else rows.as_random()
         self._race([_Racer(used, part) for part in parts])
         self.fitted_on_ = {
             "setting": setting,
@@ -568,7 +555,7 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
         """Return repaired probabilities for rows with features X and scores s."""
         self._require_fit()
         score, table = np.asarray(check_unit(s)).reshape(-1), self.encoder_.numbers(X)
-        check_same_length(X=len(table), s=score.size)
+        checks.check_same_length(X=len(table), s=score.size)
         if not self.n_iter_:
             return score.copy()
         full = np.column_stack([table, score]).astype(np.float32)
@@ -640,7 +627,7 @@ class _Racer:
         now, start = (self.held_law.loss(flags, f) for f in (self.held_f, self.held_start))
         change = share * (now - start)
         # In one sample, the labels are random; in two samples, they are fixed.
-        kinds = (flags, ~flags) if not is_pooled(self.held.setting) else (flags | True,)
+        kinds = (flags, ~flags) if not checks.is_pooled(self.held.setting) else (flags | True,)
         error = change.copy()
         for kind in kinds:
             error[kind] -= share[kind] * (change[kind].sum() / share[kind].sum())
