@@ -388,8 +388,13 @@ def check_rows(scores: PUScores) -> None:
 
 def score_range(scores: PUScores) -> tuple[float, float]:
     """Return the smallest and largest scores."""
-    ends = [(s.min(), s.max()) for _, _, (s, *_) in scores.chunks() if s.size]
-    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+
+    def ends() -> Floats:
+        found = [(s.min(), s.max()) for _, _, (s, *_) in scores.chunks() if s.size]
+        return np.array([min(low for low, _ in found), max(high for _, high in found)])
+
+    first, last = scores.kept("score range", ends)
+    return float(first), float(last)
 
 
 def law_rows(scores: PUScores, *, positive: bool = False) -> tuple[Floats, Floats]:
