@@ -307,6 +307,11 @@ class TestThresholdClassifier:
             ({"recall": 0.9, "precision": 0.9}, "one at a time"),
             ({"recall": 0.9, "setting": None}, "setting"),
             ({"precision": 0.9, "prior": None}, "prior"),
+            ({"recall": 0.9, "setting": "labeled"}, "'prior' .* is determined by the labels"),
+            (
+                {"recall": 0.9, "setting": "labeled", "prior": None, "prior_interval": (0.1, 0.4)},
+                "'prior_interval' .* is determined by the labels",
+            ),
         ],
     )
     def test_refusals(self, options, words):

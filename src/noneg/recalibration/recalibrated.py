@@ -405,7 +405,8 @@ class PUThresholdClassifier(Wrapped):
         sample_weight : array-like, optional
             Weight of each row.
         """
-        check_setting(self.setting)
+        if is_labeled(check_setting(self.setting)):
+            check_prior_given("labeled", self.prior, self.prior_interval)
         goal = self._goal()
         X, labels, flags, weight = self._checked(X, y, sample_weight)
         if isinstance(self.cv, str) and self.cv == PREFIT:
