@@ -96,7 +96,7 @@ def test_beta_agrees_with_betacal(problem):
     half = problem["predicted"][problem["at"].index(0.5)]
     theirs = [problem["alpha"], problem["beta"]]
     theirs.append(logit(half) + (theirs[0] - theirs[1]) * np.log(2.0))
-    loss = beta._problem(scores, beta.state_, list(scores.chunks()))
+    loss = beta._problem(scores, beta.state_)
     ours = np.array([beta.alpha_, beta.beta_, beta.intercept_])
     assert loss.at(ours)[0] <= loss.at(np.array(theirs))[0]
     assert np.abs(loss.at(np.array(theirs))[1]).max() < 5e-4
