@@ -314,8 +314,6 @@ class FoundGroups(Table):
     high: Floats
     level: float
 
-    _names = ("rule", "rows", "positives", "share", "prior", "score", "residual", "low", "high")
-
     @property
     def wrong(self) -> Flags:
         """Whether the interval of a group's residual excludes zero."""
