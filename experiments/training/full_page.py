@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.tables import Tables, table
+from experiments.training import plan  # noqa: F401 - the template uses it
 from experiments.training.plan import paper_methods
 from experiments.training.selections import (
     METRICS,
@@ -197,6 +198,24 @@ def setting_table(tables: Tables) -> str:
         for (method, case), (two, one) in zip(mean.index, mean.to_numpy(), strict=True)
     ]
     return table("method | case | two samples | one sample | difference", lines)
+
+
+def later_cells(tables: Tables) -> str:
+    """Return a later method's accuracy by each criterion, in percent."""
+    rows = frame(tables, "later").assign(accuracy=lambda found: 100 * found.accuracy)
+    found = rows.groupby("criterion").accuracy.agg(["mean", "sem"])
+    cells = [f"{found['mean'][c]:.1f} ± {found['sem'][c]:.1f} by {THREE[c]}" for c in THREE]
+    return ", ".join(cells)
+
+
+def default_means(tables: Tables) -> pd.Series:
+    """Return the mean accuracy by OA of every version on USPS, case 1, with its defaults."""
+    ours = frame(tables, "configurations")
+    both = [
+        where(ours, dataset="usps", case=1, configuration=0),
+        where(frame(tables, "later"), criterion="oracle_accuracy"),
+    ]
+    return pd.concat(both).groupby("method").accuracy.mean().sort_values(ascending=False)
 
 
 # Letters

@@ -69,3 +69,26 @@ def test_settings_are_compared_run_by_run():
     gap = page.setting_gap(TABLES)
     assert gap.value == pytest.approx((both.accuracy_two - both.accuracy_one).mean())
     assert gap.low < gap.value < gap.high
+
+
+def test_every_method_meets_every_kind_of_selection():
+    rows = page.selected(TABLES, "features")
+    runs = rows.groupby("method").dataset.size()
+    assert len(runs) >= 5
+    assert (runs == len(plan.FEATURE_WORLDS) * plan.SPLITS).all()
+    assert set(rows.world) == set(page.FEATURE_WORLDS)
+    planned = {(r.dataset, r.method) for r in plan.features()}
+    assert set(zip(rows.dataset, rows.method, strict=True)) <= planned
+
+
+def test_a_favored_class_costs_accuracy_and_propensities_restore_it():
+    harm = page.change(TABLES, "class 4", name="features")
+    repair = page.change(TABLES, "class 4 repaired", "class 4", name="features")
+    assert harm.high < 0.0 < repair.low
+
+
+def test_a_later_method_has_its_three_splits():
+    later = page.frame(TABLES, "later")
+    assert set(later.method) == set(plan.LATER)
+    assert len(later) == plan.SPLITS * len(page.THREE)
+    assert {r.method for r in plan.later()}.isdisjoint(m[0] for m in plan.versions())
