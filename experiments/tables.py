@@ -109,6 +109,11 @@ def standard_error(values: Sequence[float]) -> float:
     return float(np.std(values, ddof=1) / math.sqrt(n)) if n > 1 else math.nan
 
 
+def mean_and_sd(name: str, values: np.ndarray) -> Row:
+    """Return the mean and the standard deviation of repeated measurements."""
+    return {name: np.mean(values), f"{name}_sd": np.std(values, ddof=1)}
+
+
 def means(rows: Iterable[Row], *keys: str, count: str | None = None) -> list[Row]:
     """Return one row for each combination of the keys: the means of all other columns.
 

@@ -15,7 +15,7 @@ from scipy.stats import wilcoxon
 
 from experiments.drawing import style
 from experiments.study import Run, Study, arrays, cells, data_file, seeded
-from experiments.tables import Row, means, records
+from experiments.tables import Row, mean_and_sd, means, records
 from noneg import PUScores, calibration, ece
 from noneg.calibration import bpm_curve, tce_bpm, tce_bpm_interval
 from noneg.calibration.bpm_fit import CurveRows, Objective, design, objective
@@ -173,14 +173,13 @@ def table4_row(world: str, n: int, runs: int) -> Row:
         histogram = histograms(scores, GRID).mean(axis=0)
         found = (bpm_curve(scores)(GRID), histogram, likelihood_curve(scores))
         value[run] = [ead(curve, truth) for curve in found]
-    mean, sd = value.mean(axis=0), value.std(axis=0, ddof=1)
     row = {}
     for k, name in enumerate(("ead", "ead_histogram", "ead_likelihood")):
-        row |= {name: mean[k], f"{name}_sd": sd[k]}
+        row |= mean_and_sd(name, value[:, k])
     row["p_value"] = wilcoxon(value[:, 0], value[:, 1]).pvalue
     names = ("paper", "paper_sd", "paper_histogram", "paper_histogram_sd")
     row |= zip(names, PAPER_TABLE_4[world.partition(",")[0]], strict=True)
-    within = bool(mean[0] <= row["paper"] + 2 * row["paper_sd"])
+    within = bool(row["ead"] <= row["paper"] + 2 * row["paper_sd"])
     return row | {"within_two_sd": within, "runs": runs}
 
 

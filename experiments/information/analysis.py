@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.information.cells import Cell, pool
-from experiments.tables import Row
+from experiments.tables import Row, mean_and_sd
 from noneg.bins import bin_scores, labeled_order_rule, order_rule
 from noneg.lab.information import (
     Runs,
@@ -91,8 +91,7 @@ def bound_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
             row = {"group": cell.group, "n": cell.n, "binning": binning, "bins": bins}
             row |= {"is_rule": int(bins == best), "networks": cell.networks}
             for name in (*GAPS, *SIDES):
-                values = np.concatenate([f[name] for f in found])
-                row |= {name: values.mean(), f"{name}_sd": values.std(ddof=1)}
+                row |= mean_and_sd(name, np.concatenate([f[name] for f in found]))
             row["largest_gap"] = max(f["ece_gap"].max() for f in found)
             row["printed_information"] = float(np.mean(nats))
             row |= bounds(pairs, bins, 0.0)
@@ -110,7 +109,7 @@ def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
                 found[name].append(value)
     row = {"group": cell.group, "n": cell.n, "bins": bins, "networks": cell.networks}
     for name, values in found.items():
-        row |= {name: float(np.mean(values)), f"{name}_sd": float(np.std(values, ddof=1))}
+        row |= mean_and_sd(name, values)
     row["separate_bound"] = recalibration_bound(SEPARATE, bins=bins).value
     yield row | bounds(runs[0].supersample, bins, 0.0)
 

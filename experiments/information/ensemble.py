@@ -204,8 +204,10 @@ def trained(cell: Cell, images: Images, device: str) -> tuple[np.ndarray, Row]:
     start, loss = time.perf_counter(), float("nan")
     for _ in range(cell.epochs):
         loss = training.epoch(images)
+    place = platform.processor() or "CPU"
     if device == "cuda":
         torch.cuda.synchronize()
+        place = torch.cuda.get_device_name()
     found = training.margins(images, whole).reshape(cell.supersamples, cell.draws, -1, 2)
     return found, {
         "way": way,
@@ -216,9 +218,5 @@ def trained(cell: Cell, images: Images, device: str) -> tuple[np.ndarray, Row]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "torch": torch.__version__,
-        "device": device_name(device),
+        "device": place,
     }
-
-
-def device_name(device: str) -> str:
-    return torch.cuda.get_device_name() if device == "cuda" else platform.processor() or "CPU"

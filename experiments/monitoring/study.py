@@ -14,6 +14,7 @@ from scipy.special import logit, ndtr
 
 from experiments.study import SETTINGS, Run, Study, cells, seeded
 from experiments.synthetic.worlds import population
+from experiments.tables import means
 from noneg.monitoring import alarms, monitor, name_look, window_tests
 from noneg.performance import auroc, precision
 from noneg.prior.shift import Counts, compare_positives, fit_shift, shared_edges
@@ -257,11 +258,10 @@ def bands(world, drift, trials, looks):
         periods = (
             (str(k), draw_reference(new, "two-sample", 200, 2_000, rng)) for k in range(looks)
         )
-        found = {name: values[1:] for name, values in monitor(periods, start).columns().items()}
-        held.append([
-            np.all((found[f"{n}_low"] <= x) & (x <= found[f"{n}_high"])) for n, x in right.items()
-        ])  # fmt: skip
-    yield dict(zip(right, np.mean(held, axis=0).tolist(), strict=True))
+        found = monitor(periods, start).columns()
+        ends = {name: (found[f"{name}_low"][1:], found[f"{name}_high"][1:]) for name in right}
+        held.append({n: np.all((a <= right[n]) & (right[n] <= b)) for n, (a, b) in ends.items()})
+    return means(held)
 
 
 def shift(run: Run) -> None:

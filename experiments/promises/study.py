@@ -51,26 +51,18 @@ class Gaussians:
     def at_recall(self, recall: float) -> float:
         return float(expit(self.d - ndtri(recall)))
 
-    def rows(self, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
-        y = rng.random(n) < self.prior
-        return y, expit(rng.normal(size=n) + self.d * y)
-
     def draw(
         self, rng: np.random.Generator, n_positive: int, n_unlabeled: int, setting: str, **known
     ) -> tuple[PUScores, np.ndarray, np.ndarray]:
         """Return the scores, and the scores and classes of the unlabeled rows."""
-        y, s = self.rows(rng, n_unlabeled)
+        y = rng.random(n_unlabeled) < self.prior
+        s = expit(rng.normal(size=n_unlabeled) + self.d * y)
         p = expit(rng.normal(self.d, 1, n_positive))
         if setting == "one-sample":
             rate = min(MOST_LABELED, n_positive / (self.prior * n_unlabeled))
             labeled = y & (rng.random(n_unlabeled) < rate)
             p, y, s = s[labeled], y[~labeled], s[~labeled]
         return PUScores(p, s, setting=setting, **known), s, y
-
-
-def missed_by_hidden(p: np.ndarray, gamma: float) -> np.ndarray:
-    """Return the largest share of hidden positives below the p-quantile of the labeled ones."""
-    return np.minimum(gamma * p, 1 - (1 - p) / gamma)
 
 
 def uniform_positives(world: str, n: int, gamma: float, rng: np.random.Generator) -> PUScores:
@@ -99,7 +91,9 @@ def uniform_positives(world: str, n: int, gamma: float, rng: np.random.Generator
 def miss(world: str, gamma: float, t: np.ndarray) -> np.ndarray:
     """Return the worst-case share of all positives below thresholds."""
     labeled = LABELED if world == "one sample" else 0.0
-    return labeled * t + (1 - labeled) * missed_by_hidden(t, gamma)
+    # The largest share of hidden positives below the t-quantile of the labeled ones.
+    hidden = np.minimum(gamma * t, 1 - (1 - t) / gamma)
+    return labeled * t + (1 - labeled) * hidden
 
 
 def selected(rng: np.random.Generator, n: int, gamma: float) -> np.ndarray:

@@ -13,6 +13,7 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from experiments.study import seeded
+from experiments.tables import means
 from noneg import PUScores
 from noneg.bins import bin_scores
 from noneg.calibration.bounds import ranges
@@ -165,23 +166,14 @@ def cover(
     With metrics (separated by spaces), only for these, and with other draws.
     """
     made, names = World.build(world, prior, setting), tuple(metrics.split()) or SHARP
-    known, cell = made.known(), (world, setting, prior, n_positive)
-    reached = {name: np.zeros((trials, 4)) for name in names}
+    known, cell, found = made.known(), (world, setting, prior, n_positive), []
     for trial in range(trials):
         sample = made.draw(n_positive, seeded("selection", *cell, trial, *metrics.split()))
         truth = ends(made, known, sample, names)
         for name in names:
             low, high = truth[name]
-            found = estimate(name, sample, level=LEVEL)
-            least, most = found.identified
-            reached[name][trial] = (
-                found.low <= low,
-                found.high >= high,
-                found.high - found.low,
-                most - least,
-            )
-    columns = ("low_reached", "high_reached", "width", "identified_width")
-    return [
-        {"metric": name} | dict(zip(columns, rows.mean(axis=0).tolist(), strict=True))
-        for name, rows in reached.items()
-    ]
+            one = estimate(name, sample, level=LEVEL)
+            least, most = one.identified
+            row = {"metric": name, "low_reached": one.low <= low, "high_reached": one.high >= high}
+            found.append(row | {"width": one.high - one.low, "identified_width": most - least})
+    return means(found, "metric")

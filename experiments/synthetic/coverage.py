@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments.study import Run, Study, cells
 from experiments.synthetic.worlds import PAPER, RATIO, SETTINGS, draw
+from experiments.tables import means
 from noneg.bins import Binned, bin_scores
 from noneg.calibration import calibration_test, ece_interval
 from noneg.calibration.errors import norm
@@ -49,28 +50,19 @@ def bootstrap_interval(
 
 def cover(world: str, n_positive: int, setting: str, trials: int) -> dict[str, object]:
     """Return how often both intervals in one cell contain the population error."""
-    target, low, high, value = np.empty((4, trials))
-    inside = np.empty(trials, dtype=bool)
+    found = []
     for trial in range(trials):
         scores = draw(PAPER[world], n_positive, setting, trial)
-        binned = bin_scores(scores)
-        target[trial] = PAPER[world].binned_tce(binned.edges)
-        estimate = ece_interval(scores)
-        low[trial], high[trial], value[trial] = estimate.low, estimate.high, estimate.value
-        assert estimate.value == norm(binned, 1)
-        a, b = bootstrap_interval(scores, binned, np.random.default_rng(trial))
-        inside[trial] = a <= target[trial] <= b
-    return {
-        "target": target.mean(),
-        "mean_error": value.mean(),
-        "mean_low": low.mean(),
-        "mean_high": high.mean(),
-        "coverage": ((low <= target) & (target <= high)).mean(),
-        "below_low": (target < low).mean(),
-        "above_high": (target > high).mean(),
-        "bootstrap_coverage": inside.mean(),
-        "trials": trials,
-    }
+        binned, one = bin_scores(scores), ece_interval(scores)
+        target = PAPER[world].binned_tce(binned.edges)
+        assert one.value == norm(binned, 1)
+        low, high = bootstrap_interval(scores, binned, np.random.default_rng(trial))
+        row = {"target": target, "mean_error": one.value}
+        row |= {"mean_low": one.low, "mean_high": one.high}
+        row |= {"coverage": one.low <= target <= one.high}
+        row |= {"below_low": target < one.low, "above_high": target > one.high}
+        found.append(row | {"bootstrap_coverage": low <= target <= high})
+    return means(found, count="trials")[0]
 
 
 def coverage(run: Run) -> dict[str, list]:

@@ -223,10 +223,6 @@ def floor_rows(mass: list[Measured]) -> list[Row]:
     ]
 
 
-def world_rows(worlds: dict[str, Known]) -> list[Row]:
-    return [{"world": w, "tce": k.tce, "lipschitz": k.lipschitz} for w, k in worlds.items()]
-
-
 def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dict[str, list[Row]]:
     """Return the tables for Figures 4 and 5, for bins of equal mass."""
     mass = [m for m in measured if m.binning == "mass"]
@@ -235,7 +231,8 @@ def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dic
         for figure in SETTINGS
     }
     rates = {"slopes": slope_rows(mass), "floors": floor_rows(mass)}
-    return points | rates | {"worlds": world_rows(worlds)}
+    tce, steepest = zip(*((k.tce, k.lipschitz) for k in worlds.values()), strict=True)
+    return points | rates | {"worlds": records(world=worlds, tce=tce, lipschitz=steepest)}
 
 
 SYNTHETIC = ("less calibrated", "better calibrated")

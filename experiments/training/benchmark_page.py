@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from experiments.drawing import bare, panels
-from experiments.tables import Tables, percent, table
+from experiments.tables import Tables, percent
 from experiments.training import findings, plan
 from experiments.training.selections import (
     THREE,
@@ -26,7 +26,6 @@ from experiments.training.selections import (
     interval,
     main_runs,
     printed,
-    sem,
     single,
     spread,  # noqa: F401
     title,
@@ -130,46 +129,10 @@ def early(tied: tuple[str, ...]) -> list[str]:
     return [m for m in tied if m.split(" ")[0].split("-c")[0] in ("uPU", "nnPU", "nnPU-GA")]
 
 
-def version_rows(found: dict) -> list[list[str]]:
-    """Return one row per version that uses a prior: in two samples, in one, the loss, and its
-    original."""
-    rows = []
-    for method in sorted(found["told"], key=lambda m: -found["lost"]["mean"][m]):
-        cells = [title(method)]
-        for name in (method, findings.original(method)):
-            if name not in found["lost"].index:
-                cells += ["", "", ""]
-                continue
-            lost, mean = found["lost"].loc[name], found["means"].loc[name]
-            error = f" ± {100 * lost['sem']:.1f}" if lost["size"] > 1 else ""
-            gap = f"{100 * lost['mean']:+.1f}{error}"
-            cells += [percent(mean["two"]), percent(mean["one"]), gap]
-        rows.append(cells)
-    return rows
-
-
-def rates(runs: pd.DataFrame) -> str:
-    found = findings.rate_table(runs)
-    levels, body = sorted(set(found.index.get_level_values("rate"))), []
-    for dataset in ("usps", "letter"):
-        for name, correction, label in RATE_ROWS:
-            means = findings.rate_line(found, dataset, name, correction)["mean"]
-            numbers = [f"{means[rate]:.1f}" if rate in means.index else "" for rate in levels]
-            body.append([f"{WORLD_NAMES[dataset]} 1", label, *numbers])
-    return table(["data", "method", *(f"{rate:.0%}" for rate in levels)], body, "llr")
-
-
-def change(cells: dict, prior: float) -> str:
-    """Describe the effect of a wrong prior on the mean over splits, by method."""
-    accuracy, ece = (
-        interval(list(cells), [c[prior][m].mean() - c[0.5][m].mean() for c in cells.values()])
-        for m in ("accuracy", "ece")
-    )
-    splits = min(len(c[prior]) for c in cells.values())
-    return (
-        f"With {prior:g} ({splits} split{'s' * (splits > 1)}): accuracy {accuracy.points} points, "
-        f"calibration error {ece.text(1, 3)}."
-    )
+def change(cells: dict, prior: float, metric: str) -> Interval:
+    """Return the effect of a wrong prior on the mean over splits, by method."""
+    gaps = [c[prior][metric].mean() - c[0.5][metric].mean() for c in cells.values()]
+    return interval(list(cells), gaps)
 
 
 def kinds(runs: pd.DataFrame):
@@ -198,35 +161,28 @@ def published(method: str) -> str | None:
     return None if original else paper_name(method)
 
 
-def world_table(runs: pd.DataFrame) -> str:
-    """One row per method: accuracy by three criteria, the paper's, and calibration."""
-    found = {criterion: chosen(runs, criterion) for criterion in THREE}
-    oracle, lines = found["oracle_accuracy"], []
-    numbers = printed(oracle["dataset"].iloc[0], oracle["case"].iloc[0])
-    own = {c: part.groupby(level="method") for c, part in found.items()}
-    stats = {c: part["accuracy"].agg(["mean", sem, "size"]) for c, part in own.items()}
-    errors = own["proxy_accuracy"][["ece", "ece_recalibrated"]].mean()
-    for method in dict.fromkeys(oracle["method"]):
-        cells = [with_sem(stats[c].loc[method]) for c in THREE]
-        paper = numbers.get(published(method) or "")
-        theirs = "" if paper is None else f"{paper['mean']:.1f}"
-        error = [f"{x:.3f}" for x in errors.loc[method]]
-        size = int(stats["oracle_accuracy"]["size"][method])
-        lines.append([title(method), size, *cells, theirs, *error])
-    # Sort by the printed accuracy; ties keep the order of the records.
-    lines.sort(key=lambda line: -float(line[4].split(" ")[0]))
-    head = "method | splits | by PA | by PAUC | by OA | paper, OA | true ECE | recalibrated"
-    return table(head, lines, "lr")
-
-
-def with_sem(found: pd.Series) -> str:
-    error = f" ± {100 * found['sem']:.1f}" if found["size"] > 1 else ""
-    return f"{percent(found['mean'])}{error}"
+def world_rows(runs: pd.DataFrame) -> list[dict]:
+    """Return one row per method: accuracy by three criteria, the paper's, and calibration."""
+    metrics = ("accuracy", "ece", "ece_recalibrated")
+    found = summarize(runs["record"], metrics=metrics, criteria=THREE)
+    cells = {(c.method, c.criterion, c.metric): c for c in found}
+    numbers = printed(runs["dataset"].iloc[0], runs["case"].iloc[0])
+    rows = [
+        {
+            "method": method,
+            "accuracy": [cells[method, criterion, "accuracy"] for criterion in THREE],
+            "paper": numbers.get(published(method) or ""),
+            "errors": [cells[method, "proxy_accuracy", name].mean for name in metrics[1:]],
+        }
+        for method in sorted({cell.method for cell in found})
+    ]
+    # Sort by the printed accuracy; ties keep the order of the methods.
+    return sorted(rows, key=lambda row: -round(100 * row["accuracy"][-1].mean, 1))
 
 
 def world_tables(runs: pd.DataFrame):
     parts = [(place, on_world(fair(runs), *place)) for place in CASES]
-    return [(place, world_table(part)) for place, part in parts if len(done(part))]
+    return [(place, part) for place, part in parts if len(done(part))]
 
 
 def on_world(runs: pd.DataFrame, dataset: str, case: int) -> pd.DataFrame:
@@ -258,21 +214,18 @@ def settings(worlds: dict) -> list[str]:
     return [f"rate {s.lr:.1e} with batches of {s.batch} + {s.batch}" for s in found]
 
 
-def near(runs: pd.DataFrame, worlds: dict) -> str:
-    """How far from the paper the populations with several configurations are."""
-    runs, parts = findings.several(runs), []
+def near(runs: pd.DataFrame, worlds: dict) -> list[dict]:
+    """Return how far from the paper the populations with several configurations are."""
+    runs, rows = findings.several(runs), []
     ways = [beside_paper(defaults(runs)), beside_paper(runs)]
     for (dataset, case), numbers in worlds.items():
         data = f"{WORLD_NAMES[dataset]} {case}"
-        one, every = ([r["difference"] for r in rows if r["data"] == data] for rows in ways)
-        if one:
-            parts.append(
-                f"{data} {np.mean(one):+.1f} by default and {np.mean(every):+.1f} with the best of "
-                f"{len(numbers)} ({len(one)} methods; medians {np.median(one):+.1f} and "
-                f"{np.median(every):+.1f})"
-            )
-    words = "Ours minus the paper's, points of accuracy selected by OA, mean"
-    return f"{words}: {'; '.join(parts)}." if parts else ""
+        gaps = [[r["difference"] for r in found if r["data"] == data] for found in ways]
+        if gaps[0]:
+            means, medians = np.mean(gaps, axis=1), np.median(gaps, axis=1)
+            rows.append({"data": data, "many": len(numbers), "methods": len(gaps[0])})
+            rows[-1] |= {"means": means, "medians": medians}
+    return rows
 
 
 def means(runs: pd.DataFrame) -> pd.Series:

@@ -6,7 +6,7 @@ process, and saves what the tables need.
 
 import argparse
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import md5
 from pathlib import Path
@@ -18,7 +18,7 @@ from scipy.special import expit
 from experiments.study import BUILD, Run, Study
 from experiments.tables import Row
 from noneg import PUScores
-from noneg.lab.datasets import load
+from noneg.lab import datasets
 from noneg.learning import networks
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.contract import PUData
@@ -43,6 +43,9 @@ class World:
     prior: float
 
 
+load = lru_cache(datasets.load)
+
+
 def gaussians(split: int, *, prior: float = 0.4, c: float = 0.5, n: int = 5000) -> World:
     """Unit Gaussians around +1 and -1 on the first of five axes; a share c of the positives is
     labeled."""
@@ -63,7 +66,7 @@ def gaussians(split: int, *, prior: float = 0.4, c: float = 0.5, n: int = 5000) 
 
 def usps(split: int) -> World:
     """USPS, case 1, 30% labeled: 400 rows of each digit, with 240 of each positive digit in P."""
-    data, random = _usps(), stream(split, "usps one-sample case 1")
+    data, random = load("usps"), stream(split, "usps one-sample case 1")
     positive = np.array([4, 5, 7, 8, 9])
     labeled, rest = [], []
     for digit in range(10):
@@ -73,18 +76,10 @@ def usps(split: int) -> World:
         rest.append(rows[cut:])
     p, u = (random.permutation(np.concatenate(part)) for part in (labeled, rest))
     y = np.isin(data.y_train, positive)
-    test = torch.from_numpy(_normal(data.X_test))
-    world = _held_out(
-        _normal(data.X_train), y, p, u, random, test, np.isin(data.y_test, positive), 0.5
-    )
+    test = torch.from_numpy(_normal(data.X_test)), np.isin(data.y_test, positive)
+    world = _held_out(_normal(data.X_train), y, p, u, random, *test, 0.5)
     turned = Turned(16, black=-0.1307 / 0.3081)
-    train = PUData(world.train.pos, world.train.unl, weak=turned, strong=turned)
-    return World(**{**vars(world), "train": train})
-
-
-@lru_cache
-def _usps():
-    return load("usps")
+    return replace(world, train=replace(world.train, weak=turned, strong=turned))
 
 
 def _normal(rows: np.ndarray) -> np.ndarray:
@@ -93,15 +88,14 @@ def _normal(rows: np.ndarray) -> np.ndarray:
 
 
 def _held_out(x, y, labeled, rest, random, test, test_labels, prior) -> World:
-    places = [
-        random.permutation(len(rows))[: int(HELD_OUT * len(rows))] for rows in (labeled, rest)
-    ]
-    in_p, in_u = (np.delete(rows, k) for rows, k in zip((labeled, rest), places, strict=True))
-    held_p, held_u = (rows[k] for rows, k in zip((labeled, rest), places, strict=True))
-    parts = [torch.from_numpy(x[rows]) for rows in (in_p, in_u, held_p, held_u)]
-    return World(
-        PUData(*parts[:2]), y[in_u], PUData(*parts[2:]), y[held_u], test, test_labels, prior
-    )
+    kept, held = [], []
+    for rows in (labeled, rest):
+        place = random.permutation(len(rows))[: int(HELD_OUT * len(rows))]
+        kept.append(np.delete(rows, place))
+        held.append(rows[place])
+    train, validation = (PUData(*(torch.from_numpy(x[p]) for p in part)) for part in (kept, held))
+    labels = y[kept[1]], y[held[1]]
+    return World(train, labels[0], validation, labels[1], test, test_labels, prior)
 
 
 # Methods whose benchmark runs have an additional warm-up of 2,000 steps.

@@ -1,5 +1,6 @@
 """Tables from runs: accuracy compared with the paper's, and calibration before and after repair."""
 
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -94,60 +95,40 @@ def chosen(rows: list[Row], **wanted: object) -> list[Row]:
     return pick(rows, **({"lr": RATE, "batch": BATCH, "repeat": 0} | wanted))
 
 
-def acceptance(tables: Tables) -> list[list]:
-    """Return our accuracy and the paper's, with the gap, one line per method and correction."""
-    lines, published = [], printed("usps", 1)
-    usps = chosen(tables("runs"), world="usps")
+def acceptance(tables: Tables) -> Iterator[dict]:
+    """Yield our runs and the paper's accuracy, for each method and correction."""
+    published, usps = printed("usps", 1), chosen(tables("runs"), world="usps")
     for name, kind in ALGORITHMS.items():
-        if not (ran := chosen(usps, algorithm=name)):
-            continue
-        ref = chosen(ran, variant="ref")
-        for correction in dict.fromkeys(["none", *kind.bench_corrections]):
-            with_c = correction == "batch"
+        ran = chosen(usps, algorithm=name)
+        for correction in dict.fromkeys(["none", *kind.bench_corrections]) if ran else ():
+            with_c, own = correction == "batch", "bench" in kind.variants
             asked = correction if kind.bench_corrections else "default"
-            bench = chosen(usps, algorithm=name, variant="bench", correction=asked)
-            if with_c and "bench" not in kind.variants:
-                continue
-            value = published.get(f"{name}+c" if with_c else name)
-            cells = [*beside(bench if "bench" in kind.variants else ref, value), len(bench) or ""]
-            cells.insert(1, accuracy(bench))
-            own = ["", ""] if with_c else [accuracy(ref), len(ref) or ""]
-            lines.append([f"{kind.title}{'-c' if with_c else ''}", *cells, *own])
-    return lines
+            bench = chosen(ran, variant="bench", correction=asked)
+            ref = chosen(ran, variant="ref")
+            if own or not with_c:
+                yield {
+                    "title": f"{kind.title}{'-c' if with_c else ''}",
+                    "paper": published.get(f"{name}+c" if with_c else name),
+                    "bench": bench,
+                    "compared": bench if own else ref,
+                    "ref": [] if with_c else ref,
+                }
 
 
-def accuracy(rows: list[Row]) -> str:
-    """Return the mean and, for several splits, the standard error, as in the paper's tables."""
-    if not rows:
-        return ""
-    found = 100 * column(rows, "oracle_accuracy")
-    error = f" ± {found.std() / np.sqrt(found.size):.2f}" if found.size > 1 else ""
-    return f"{found.mean():.2f}{error}"
-
-
-def beside(rows: list[Row], value: Row | None) -> list[str]:
-    """Return the paper's value, and ours minus that."""
-    if value is None:
-        return ["", ""]
-    gap = f"{100 * mean(rows, 'oracle_accuracy') - value['mean']:+.2f}" if rows else ""
-    return [f"{value['mean']:.2f} ± {value['spread']:.2f}", gap]
-
-
-def search(tables: Tables) -> list[list]:
-    """Return the paper's protocol, one line per method: the best configuration by OA in each
-    split."""
-    lines, published = [], printed("usps", 1)
+def search(tables: Tables) -> Iterator[dict]:
+    """Yield the paper's protocol for each method: the best configuration by OA in each split."""
+    published = printed("usps", 1)
     for name, way in SEARCHED.items():
         runs = [tried(tables("runs"), split, way) for split in range(3)]
-        if not all(runs):
-            continue
-        best = [best_run(split) for split in runs]
-        same = [best_run(pick(split, batch=BATCH)) for split in runs]
-        theirs, gap = beside(best, published[name])
-        cells = [accuracy(part) for part in ([split[0] for split in runs], same, best)]
-        number = "/".join(str(len(split)) for split in runs)
-        lines.append([ALGORITHMS[name].title, theirs, *cells, gap, number])
-    return lines
+        if all(runs):
+            yield {
+                "title": ALGORITHMS[name].title,
+                "paper": published[name],
+                "default": [split[0] for split in runs],
+                "same": [best_run(pick(split, batch=BATCH)) for split in runs],
+                "best": [best_run(split) for split in runs],
+                "numbers": [len(split) for split in runs],
+            }
 
 
 def tried(rows: list[Row], split: int, way: tuple[str, str, str]) -> list[Row]:
