@@ -12,7 +12,7 @@ from experiments.training.plan import PAPER_STEPS, SPLITS, run
 from noneg.lab.bench.together import Crew, families, rows_of
 from noneg.lab.bench.work import arguments, make_trainer, set_up
 from noneg.learning.streams import seeded
-from noneg.learning.training import find_device
+from noneg.learning.training import Run, find_device
 
 EVERY = 100
 # Steps of the single run, and chunks of 100 steps of the population.
@@ -30,7 +30,7 @@ def alone(method, device: torch.device, steps: int) -> float:
     setup = set_up(one)
     trainer, start = make_trainer(one, setup, device=str(device)), 0.0
     with seeded(trainer.seed, device):
-        begun = trainer.begin(**arguments(one, rows_of(one), setup))
+        begun = Run(trainer, **arguments(one, rows_of(one), setup))
         for step in range(steps):
             if step == steps // 3:
                 wait(device)

@@ -11,7 +11,7 @@ from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import softplus
 
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.losses import count_posterior, released_posterior
+from noneg.learning.algorithms.glws import count_posterior, released_posterior
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 from noneg.learning.training import Trainer

@@ -8,9 +8,8 @@ import torch
 from learning.margins import batch, begin
 from torch.nn.functional import softplus
 
-from noneg.learning.algorithms.holistic import HolisticPU
+from noneg.learning.algorithms.holistic import HolisticPU, natural_break, pseudo_labels, trend
 from noneg.learning.contract import Batch, Epoch, PUData, View
-from noneg.learning.losses import natural_break, pseudo_labels, trend
 from noneg.learning.networks import MLP
 from noneg.learning.task import make_task
 from noneg.learning.training import Trainer

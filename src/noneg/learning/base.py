@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
     from noneg.prior import PriorEstimate
+    from noneg.recalibration import Calibrator
 
 Prior = float | Literal["estimate"] | None
 
@@ -81,14 +82,18 @@ class Rows:
         options |= {"prior": prior, "setting": setting, "propensity": self.propensity}
         return PUScores.from_pu_labels(self.flags, score, **options)
 
+    def population(self, setting: Setting) -> Flags:
+        """Return which rows are a sample of the population."""
+        return np.ones(len(self), dtype=bool) if is_pooled(setting) else ~self.flags
+
     def take(self, index: NDArray[np.intp]) -> Self:
         """Return the selected rows."""
         rest = (None if x is None else x[index] for x in (self.weight, self.propensity))
         return type(self)(_safe_indexing(self.X, index), self.flags[index], *rest)
 
-    def as_random(self) -> Self:
-        """Return the rows with propensities converted to weights on the labeled rows."""
-        if self.propensity is None:
+    def as_random(self, setting: Setting) -> Self:
+        """Return the rows with propensities as weights on the labeled rows, for two samples."""
+        if self.propensity is None or is_pooled(setting):
             return self
         return replace(self, weight=self.labels.as_random().mass, propensity=None)
 
@@ -173,8 +178,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         """Return the input as numbers; learners that accept any table override this."""
-        if not fresh:
-            check_is_fitted(self)
         return validate_data(self, X, reset=fresh, allow_nd=True, dtype=_KINDS)
 
     def _check_table(self, X: Any, *, fresh: bool) -> Any:  # noqa: ANN401
@@ -183,6 +186,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, reset=fresh, skip_check_array=True)
             return X
         return validate_data(self, X, reset=fresh, dtype=_KINDS, ensure_all_finite="allow-nan")
+
+    def _check_new(self, X: Any) -> Any:  # noqa: ANN401
+        """Return rows to predict, which must have the columns seen in training."""
+        check_is_fitted(self)
+        return self._check_inputs(X)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -221,18 +229,34 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.prior_
 
     def _positive(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the probability of the positive class."""
-        raise NotImplementedError
+        """Return the probability of the positive class in checked rows, before recalibration.
+
+        A learner overrides this or `_margin`.
+        """
+        return sigmoid(self._margin(X))
+
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return a finite number for each row, above 0 where `_positive` is above 1/2."""
+        return _log_odds(self._positive(X))
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the probabilities of both classes, negative first, shape (n, 2)."""
-        positive = self._positive(X)
+        positive = self._recalibrated(self._check_new(X))
         return np.stack([1.0 - positive, positive], axis=-1)
+
+    @property
+    def _map(self) -> Calibrator | None:
+        """The map from scores to probabilities, if the learner fitted one."""
+        return getattr(self, "calibrator_", None)
+
+    def _recalibrated(self, X: Any) -> Floats:  # noqa: ANN401
+        raw = self._positive(X)
+        return raw if self._map is None else np.asarray(self._map.transform(raw))
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
         """Return finite log odds of the positive class; above 0 where that class is predicted."""
-        # Probabilities 0 and 1 have infinite log odds, which scikit-learn's AUC functions reject.
-        return np.asarray(logit(np.clip(self._positive(X), np.finfo(float).tiny, _BELOW_ONE)))
+        rows = self._check_new(X)
+        return self._margin(rows) if self._map is None else _log_odds(self._recalibrated(rows))
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
         """Return the positive label where its probability is above 1/2, otherwise the other one."""
@@ -290,6 +314,11 @@ def _counted(rows: Rows) -> Rows:
     if rows.weight is None or rows.weight.all():
         return rows
     return rows.take(np.flatnonzero(rows.weight))
+
+
+def _log_odds(positive: Floats) -> Floats:
+    # Probabilities 0 and 1 have infinite log odds, which scikit-learn's AUC functions reject.
+    return np.asarray(logit(np.clip(positive, np.finfo(float).tiny, _BELOW_ONE)))
 
 
 def sigmoid(margin: Floats) -> Floats:

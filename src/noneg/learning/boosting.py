@@ -20,10 +20,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from noneg.checks import check_count, check_number, check_rate, is_labeled, is_pooled
+from noneg.checks import check_count, check_number, check_rate, is_labeled
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.learning.base import PUEstimator, sigmoid
+from noneg.learning.base import PUEstimator
 from noneg.likelihood import LabelLaw
 from noneg.recalibration import make
 from noneg.tables.frames import Columns
@@ -248,19 +248,15 @@ class BoostedPU(PUEstimator):
         self.out_of_fold_[there] = p
 
     def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
-        two = not is_pooled(self.setting)
-        rows = rows.as_random() if two else rows
+        rows = rows.as_random(self.setting)
         law = LabelLaw.of(rows.labels, self.setting, self.prior_)
-        population = ~rows.flags if two else np.ones(len(rows), dtype=bool)
-        mean = (
-            float(rows.flags @ rows.mass / rows.mass.sum()) if self.prior_ is None else self.prior_
-        )
-        return law.line(rows.labels, f, population, mean)
+        share = float(rows.flags @ rows.mass / rows.mass.sum())
+        mean = share if self.prior_ is None else self.prior_
+        return law.line(rows.labels, f, rows.population(self.setting), mean)
 
     def _growth(self, rows: Rows) -> Growth:
         self.columns_ = Columns.of(rows.X)
-        if not is_pooled(self.setting):
-            rows = rows.as_random()
+        rows = rows.as_random(self.setting)
         law = LabelLaw.of(rows.labels, self.setting, self.prior_)
         categories = [] if self.columns_ is None else list(self.columns_.categories)
         return Growth(self._numbers(rows.X), rows.flags, rows.weight, law, self, categories)
@@ -294,8 +290,6 @@ class BoostedPU(PUEstimator):
         return growing.trees(rounds)
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
-        if not fresh:
-            check_is_fitted(self)
         return self._check_table(X, fresh=fresh)
 
     def _numbers(self, X: Any) -> NDArray[Any]:  # noqa: ANN401
@@ -313,17 +307,8 @@ class BoostedPU(PUEstimator):
         gains = np.sum([trees.importances(self.n_features_in_) for trees in self.trees_], axis=0)
         return np.asarray(gains / (gains.sum() or 1.0))
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the log odds of the positive class; above 0 where it is predicted."""
-        rows = self._check_inputs(X)
-        return self._raw(rows) if self.calibrator_ is None else super().decision_function(X)
-
-    def _positive(self, X: Any) -> Floats:  # noqa: ANN401
-        raw = sigmoid(self._raw(self._check_inputs(X)))
-        return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
-
-    def _raw(self, rows: Any) -> Floats:  # noqa: ANN401
-        table = self._numbers(rows)
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
+        table = self._numbers(X)
         slope, level = self.line_
         return slope * np.mean([trees.raw(table) for trees in self.trees_], axis=0) + level
 

@@ -47,7 +47,8 @@ docstring cites the paper with equation numbers and explains the meaning of the 
 6. **Schedules** use ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``, never a
    step count. Warm-ups end with ``epoch.after(share)``, which keeps them long enough. Multi-stage
    methods may modify ``epoch.optimizers[player]`` in `start_epoch` (its ``param_groups``) or
-   replace it with another optimizer of the same class: see `scale_rate`, `restart` and `average`.
+   replace it with another optimizer of the same class: see `Epoch.scale_rate`, `Epoch.restart` and
+   `average`.
 7. **Randomness**: inside a loss, use `draw_beta`, `draw_order` and `draw_uniform`, which return
    tensors on the CPU (move them with ``.to(x.device)``); elsewhere, use ``self.random`` (a NumPy
    generator) and ``self.generator`` (a CPU torch generator). Dropout and similar layers may use
@@ -167,6 +168,27 @@ class Epoch:
         least = min(LEAST_STAGE, self.steps / 2.0) / max(self.steps, 1)
         return self.progress >= max(share, least)
 
+    def scale_rate(self, factor: float, player: str = "net") -> None:
+        """Set a player's learning rate to `factor` times its initial rate.
+
+        Examples
+        --------
+        >>> import torch
+        >>> data = PUData(torch.ones(1, 1), torch.zeros(1, 1))
+        >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
+        >>> epoch = Epoch(0, 0.0, data, None, {"net": optimizer})
+        >>> epoch.scale_rate(0.1)
+        >>> epoch.scale_rate(0.2)
+        >>> optimizer.param_groups[0]["lr"]
+        0.1
+        """
+        for group in self.optimizers[player].param_groups:
+            group["lr"] = factor * group.setdefault("initial_lr", group["lr"])
+
+    def restart(self, player: str = "net") -> None:
+        """Discard the momentum and moments of a player's optimizer."""
+        self.optimizers[player].state.clear()
+
 
 @dataclass(kw_only=True, eq=False)
 class Algorithm:
@@ -203,7 +225,7 @@ class Algorithm:
     needs_prior: ClassVar[bool] = True
     # Valid one-sample corrections, default first; empty if the method works in either setting.
     corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "shift", "batch", "none")
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ("batch", "none")
+    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
     variants: ClassVar[tuple[Variant, ...]] = ("ref",)
     # Whether the population optimum under the default settings is the Bayes rule.
     consistent: ClassVar[bool] = False
@@ -250,9 +272,9 @@ class Algorithm:
     def prepare(self, data: PUData) -> None:
         """Create the state that depends on the rows."""
 
-    def turns(self) -> Iterable[str]:
+    def turns(self) -> tuple[str, ...]:
         """Return the players to update in this step, in order."""
-        return self.players
+        return tuple(self.players)
 
     def ready(self) -> bool:
         """Return whether training of the predictor has begun; before, checkpoints do not score."""
@@ -405,9 +427,14 @@ class PUData:
         """Number of unlabeled rows."""
         return len(self.unl)
 
+    @property
+    def rows(self) -> Tensor:
+        """All rows, positives first."""
+        return torch.cat([self.pos, self.unl]) if self.joint is None else self.joint
+
     def to(self, device: torch.device) -> PUData:
         """Return the rows on a device as slices of one tensor, in single precision or lower."""
-        joint = torch.cat([self.pos, self.unl]).to(device)
+        joint = self.rows.to(device)
         joint = joint.float() if joint.dtype not in _HALVES else joint
         return replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :], joint=joint)
 
@@ -512,27 +539,6 @@ def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> A
 def space(algorithm: type[Any]) -> dict[str, Search]:
     """Return the search spaces of a dataclass's fields, by name."""
     return {f.name: f.metadata["search"] for f in fields(algorithm) if "search" in f.metadata}
-
-
-def scale_rate(optimizer: Optimizer, factor: float) -> None:
-    """Set the learning rate to `factor` times the optimizer's initial rate.
-
-    Examples
-    --------
-    >>> import torch
-    >>> optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=0.5)
-    >>> scale_rate(optimizer, 0.1)
-    >>> scale_rate(optimizer, 0.2)
-    >>> optimizer.param_groups[0]["lr"]
-    0.1
-    """
-    for group in optimizer.param_groups:
-        group["lr"] = factor * group.setdefault("initial_lr", group["lr"])
-
-
-def restart(optimizer: Optimizer) -> None:
-    """Discard the optimizer's momentum and moments."""
-    optimizer.state.clear()
 
 
 def average(into: nn.Module, network: nn.Module, keep: float) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logit
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_array
 
 from noneg.checks import is_labeled
 from noneg.errors import InputError, did_you_mean
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
+    from noneg.recalibration import Calibrator
 
 # Learners for tables, by name.
 TABLE_LEARNERS: dict[str, type[PUEstimator]] = {
@@ -156,6 +157,7 @@ class PUClassifier(PUEstimator):
 
     def _learn(self, rows: Rows) -> None:
         self.model_: Any = None
+        self.calibrator_: Calibrator | None = None
         if not self._for_tables:
             self._learn_network(rows)
         else:
@@ -175,8 +177,6 @@ class PUClassifier(PUEstimator):
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if fresh:
             self._kind = self._kind_of(X)
-        else:
-            check_is_fitted(self)
         check = self._check_table if self._for_tables else super()._check_inputs
         return check(X, fresh=fresh)
 
@@ -233,7 +233,6 @@ class PUClassifier(PUEstimator):
         table = self._scaled(table)
         fit = self._train(algorithm, table, flags)
         self.algorithm_, self.history_ = fit.algorithm.to("cpu"), fit.history
-        self.calibrator_ = None
         if self._recalibrates(algorithm):
             self.calibrator_ = self._calibrator(algorithm, table, rows)
 
@@ -291,24 +290,13 @@ class PUClassifier(PUEstimator):
     def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the log odds of the positive class; above 0 where it is predicted."""
-        check_is_fitted(self)
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
         if self.model_ is not None:
-            return self.model_.decision_function(self._check_inputs(X))
-        return self._margin(X) if self.calibrator_ is None else super().decision_function(X)
+            return self.model_.decision_function(X)
+        return _log_odds(self.algorithm_, self._scaled(X))
 
     def _positive(self, X: Any) -> Floats:  # noqa: ANN401
-        check_is_fitted(self)
-        if self.model_ is not None:
-            return self.model_._positive(self._check_inputs(X))  # noqa: SLF001 - a class of ours
-        raw = sigmoid(self._margin(X))
-        return raw if self.calibrator_ is None else np.asarray(self.calibrator_.transform(raw))
-
-    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the algorithm's log odds before recalibration."""
-        rows = self._check_inputs(X)
-        return _log_odds(self.algorithm_, self._scaled(rows))
+        return super()._positive(X) if self.model_ is None else self.model_.predict_proba(X)[:, 1]
 
 
 def _check_kind(algorithm: str | Algorithm) -> str | Algorithm:

@@ -1,4 +1,4 @@
-r"""Losses of a margin f, the PU risks built from them, and soft labels for unlabeled rows.
+r"""Losses of a margin f, and the PU risks built from them.
 
 ============== =============================== =============================== ====================
 name           positive                        negative                        probability
@@ -16,7 +16,6 @@ Everything here uses only tensor operations, so it works under ``torch.compile``
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -25,7 +24,7 @@ from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
-    from torch.nn.functional import logsigmoid, softplus
+    from torch.nn.functional import softplus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,6 +133,36 @@ def pu_risks(p: Tensor, u: Tensor, task: Task, loss: MarginLoss) -> tuple[Tensor
     return positive, task.mean(against, loss.negative(u)) - task.prior * against.mean()
 
 
+def non_negative(positive: Tensor, negative: Tensor) -> Tensor:
+    """Return the risk with its negative part clipped at zero (Kiryo et al. 2017, Eq. 6).
+
+    Examples
+    --------
+    >>> import torch
+    >>> float(non_negative(torch.tensor(0.5), torch.tensor(-0.25)))
+    0.5
+    """
+    return positive + torch.relu(negative)
+
+
+def with_ascent(
+    positive: Tensor, negative: Tensor, *, tolerance: float = 0.0, discount: float = 1.0
+) -> Tensor:
+    """Return a loss whose gradient is the step of Kiryo et al. (2017), Algorithm 1.
+
+    Where the negative part is below minus the tolerance, the step ascends on that part alone; the
+    value of the loss then has no meaning.
+
+    Examples
+    --------
+    >>> import torch
+    >>> float(with_ascent(torch.tensor(0.5), torch.tensor(-0.25)))
+    0.25
+    """
+    ascent = negative < -tolerance
+    return torch.where(ascent, -discount * negative, positive + negative)
+
+
 def soft_cross_entropy(f: Tensor, target: Tensor) -> Tensor:
     r"""Return :math:`-t\log\sigma(f) - (1-t)\log(1-\sigma(f))`, elementwise, for any t in [0, 1].
 
@@ -156,158 +185,3 @@ def binary_entropy(f: Tensor) -> Tensor:
     [0.6931, 0.0]
     """
     return softplus(f) - torch.sigmoid(f) * f
-
-
-# Bisection steps for the constant; the initial interval is at most a few hundred wide.
-_HALVINGS = 40
-
-
-def count_posterior(f: Tensor, k: int) -> Tensor:
-    r"""Return the probability of each label given that k labels are positive.
-
-    With independent :math:`y_i \sim \mathrm{Bernoulli}(\sigma(f_i))` and :math:`C = \sum_i y_i`,
-
-    .. math:: q_i = P(y_i = 1 \mid C = k) = s_i \, \frac{P(C_{-i} = k-1)}{P(C = k)}.
-
-    Adding a constant to all logits does not change q (the probability of every outcome with k
-    positives is multiplied by the same factor), so we add the constant that makes the expected
-    count k. The count k is then the most likely one, nothing underflows, and the distributions of
-    the sums follow from their Fourier transforms, which are products, without a loop over rows.
-
-    Parameters
-    ----------
-    f : Tensor, shape (n,)
-        Log odds of the labels.
-    k : int
-        Number of positives, from 0 to n.
-
-    Examples
-    --------
-    >>> import torch
-    >>> q = count_posterior(torch.tensor([2.0, 0.0, -1.0]), 2)
-    >>> [round(float(x), 4) for x in (*q, q.sum())]
-    [0.9649, 0.7405, 0.2946, 2.0]
-    """
-    n = len(f)
-    if not 0 <= k <= n:
-        raise InputError("k", f"must be a number of rows from 0 to {n}, got {k}.")
-    if k in (0, n):
-        return torch.full_like(f, float(k == n))
-    s = torch.sigmoid(_centered(f.double(), k))
-    # An odd length avoids the angle pi, where a factor could be zero. The transform of a real
-    # sequence is conjugate-symmetric, so half of the angles are enough.
-    length = n + 1 + n % 2
-    angle = 2.0 * math.pi / length * torch.arange(length // 2 + 1, device=f.device).double()
-    turn = torch.polar(torch.ones_like(angle), angle)
-    factor = 1.0 + s[:, None] * (turn - 1.0)
-    whole = factor.prod(0) * torch.polar(torch.where(angle > 0.0, 2.0, 1.0).double(), -k * angle)
-    without = (whole * turn / factor).real.sum(1)
-    return (s * without / whole.real.sum()).clamp(0.0, 1.0).to(f.dtype)
-
-
-def _centered(f: Tensor, k: int) -> Tensor:
-    """Return the logits plus the constant that makes the expected count k."""
-    reach = math.log(len(f)) + 1.0
-    low, high = -f.max() - reach, -f.min() + reach
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        many = torch.sigmoid(f + middle).sum() > k
-        low, high = torch.where(many, low, middle), torch.where(many, middle, high)
-    return f + middle
-
-
-def released_posterior(f: Tensor, k: int) -> Tensor:
-    r"""Return the quantity that the released GLWS code uses instead of `count_posterior`.
-
-    Its backward recursion over the rows uses :math:`1-s_t` instead of :math:`s_t` when row t is the
-    last positive one and other rows follow. For row i, an outcome y with k positives, the last of
-    them in row t, therefore has the weight
-
-    .. math:: w_i(y) = P(y)\,\Bigl(\frac{1-s_t}{s_t}\Bigr)^{[i \le t < n]}
-
-    and :math:`q_i` is the share of the weight on outcomes with :math:`y_i = 1`. If fewer than k
-    rows look positive, the last rows of a batch are labeled positive, regardless of their scores.
-
-    Examples
-    --------
-    >>> import torch
-    >>> q = released_posterior(torch.tensor([2.0, 0.0, -1.0]), 2)
-    >>> [round(float(x), 4) for x in (*q, q.sum())]
-    [0.9649, 0.7405, 0.2946, 2.0]
-    """
-    n = len(f)
-    if k in (0, n):
-        return torch.full_like(f, float(k == n))
-    yes, no = logsigmoid(f.double()), logsigmoid(-f.double())
-    last = torch.cat([no[:-1], yes[-1:]])
-    there, back = torch.stack([yes, no, yes]), torch.stack([yes, no, last]).flip(1)
-    before, after = _log_laws(torch.stack([there, back]), k)
-    after = after.flip(0, 1)
-    own = torch.cat([yes[:, None].expand(n, k - 1), last[:, None]], 1)
-    positive = torch.logsumexp(before[:, :-1] + after[:, 1:] + own, 1)
-    negative = torch.logsumexp(before + after, 1) + no
-    return torch.sigmoid(positive - negative).to(f.dtype)
-
-
-def _log_laws(chains: Tensor, k: int) -> Tensor:
-    """Return log probabilities of 0 to k positives among the rows before each row.
-
-    A chain has three lines: the log probabilities of a positive label, those of a negative label,
-    and the values used instead of the first line for the first positive row.
-    """
-    yes, no, first = chains.permute(1, 2, 0)[..., None]
-    law = torch.cat([torch.zeros_like(yes[0]), yes[0].new_full((len(chains), k), -math.inf)], 1)
-    laws = [law]
-    step = torch.cat([first, yes.expand(-1, -1, k - 1)], 2)
-    for i in range(len(yes) - 1):
-        more = torch.logaddexp(law[:, 1:] + no[i], law[:, :-1] + step[i])
-        law = torch.cat([law[:, :1] + no[i], more], 1)
-        laws.append(law)
-    return torch.stack(laws, 1)
-
-
-def trend(scores: Tensor) -> Tensor:
-    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d in each column.
-
-    Examples
-    --------
-    >>> import torch
-    >>> [round(x, 4) for x in trend(torch.tensor([[0.5, 0.5], [0.6, 0.5], [0.7, 0.4]])).tolist()]
-    [0.0998, -0.0499]
-    """
-    d = scores.diff(dim=0)
-    return torch.log(1.0 + d + d.square() / 2.0).mean(0)
-
-
-def natural_break(values: Tensor) -> float:
-    """Return the top of the lower class in the split with the least within-class squares.
-
-    Examples
-    --------
-    >>> import torch
-    >>> natural_break(torch.tensor([5.0, 1.0, 2.0, 6.0]))
-    2.0
-    """
-    x = values.double().sort().values
-    if len(x) < 2:
-        return float(x[-1])
-    # The within sum is the total minus the between sum, so maximize sum of (class total)^2 / size.
-    size = torch.arange(1, len(x), device=x.device)
-    centered = x - x.mean()
-    lower = centered.cumsum(0)[:-1]
-    between = lower.square() / size + lower.square() / (len(x) - size)
-    return float(x[between.argmax()])
-
-
-def pseudo_labels(scores: Tensor) -> Tensor:
-    """Return 1 for rows whose recorded scores increase, and 0 for the other rows.
-
-    If the break is above 0, the rows with the steepest trends are set aside and the rest are split
-    again.
-    """
-    value = trend(scores)
-    at = natural_break(value)
-    rest = value[value < 0.2 / (len(scores) - 1)]
-    if at > 0.0 and len(rest):
-        at = natural_break(rest)
-    return (value > at).float()

@@ -20,11 +20,11 @@ from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from noneg.checks import check_count, check_number, is_pooled
 from noneg.errors import InputError
-from noneg.learning.base import PUEstimator, in_parallel, sigmoid, standard_scale
+from noneg.learning.base import PUEstimator, in_parallel, standard_scale
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.recalibrated import weight_options
@@ -49,8 +49,6 @@ class Wrapper(PUEstimator):
     n_jobs: int | None = None
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
-        if not fresh:
-            check_is_fitted(self)
         # Lists have no columns, so convert them to arrays.
         table: Any = X if hasattr(X, "shape") or hasattr(X, "columns") else np.asarray(X)
         sparse = issparse(table)
@@ -139,7 +137,7 @@ class WeightedPU(Wrapper):
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
-        rows = rows if is_pooled(self.setting) else rows.as_random()
+        rows = rows.as_random(self.setting)
         law = LabelLaw.of(rows.labels, self.setting, prior)
         flags, one_sample = rows.flags, is_pooled(self.setting)
         g = np.clip(self._out_of_fold(rows), _EDGE, 1.0 - _EDGE)
@@ -181,8 +179,7 @@ class WeightedPU(Wrapper):
         return np.asarray(model.predict_proba(held)[:, 1], dtype=np.float64)
 
     def _positive(self, X: Any) -> Floats:  # noqa: ANN401
-        rows = self._check_inputs(X)
-        return np.asarray(self.estimator_.predict_proba(rows)[:, 1], dtype=np.float64)
+        return np.asarray(self.estimator_.predict_proba(X)[:, 1], dtype=np.float64)
 
 
 def scaled_to(ratio: Floats, mass: Floats, share: float) -> Floats:
@@ -315,11 +312,8 @@ class BaggingPU(Wrapper):
             min_samples_leaf=5, class_weight="balanced", random_state=seed
         )
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        r"""Return a multiple of :math:`\pi p_+ - p/2`; above 0 where a row is predicted positive.
-
-        It ranks rows in the same order as g, even where the probability is clipped at 1.
-        """
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
+        """Return a multiple of pi p_+ - p/2, which ranks rows like g, also where p is clipped."""
         top, marginal = self._laws(X)
         return top - marginal / 2.0
 
@@ -329,8 +323,7 @@ class BaggingPU(Wrapper):
 
     def _laws(self, X: Any) -> tuple[Floats, Floats]:  # noqa: ANN401
         """Return pi p_+ and p, where p_+ : p_U = g : 1 - g; without a prior, return g and 1."""
-        rows = self._check_inputs(X)
-        g = np.mean([model.predict_proba(rows)[:, 1] for model in self.estimators_], axis=0)
+        g = np.mean([model.predict_proba(X)[:, 1] for model in self.estimators_], axis=0)
         if self.prior_ is None:
             return g, np.ones_like(g)
         share = self._labeled_share
@@ -433,12 +426,8 @@ class LinearPU(PUEstimator):
                     risk[k] = np.inf
         return _ALPHAS[int(risk.argmin())]
 
-    def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return the margins f; above 0 where a row is predicted positive."""
-        return np.asarray(self._check_inputs(X) @ self.coef_ + self.intercept_)
-
-    def _positive(self, X: Any) -> Floats:  # noqa: ANN401
-        return sigmoid(self.decision_function(X))
+    def _margin(self, X: Any) -> Floats:  # noqa: ANN401
+        return np.asarray(X @ self.coef_ + self.intercept_)
 
 
 class _Risk(NamedTuple):
@@ -450,7 +439,7 @@ class _Risk(NamedTuple):
 
     @classmethod
     def of(cls, z: Floats, rows: Rows, setting: Setting, prior: float) -> _Risk:
-        counts = np.ones(len(rows), dtype=bool) if is_pooled(setting) else ~rows.flags
+        counts = rows.population(setting)
         mass, pos = rows.mass[counts], rows.flags
         pull = np.average(z[pos], axis=0, weights=rows.labels.positive_mass[pos])
         return cls(z[counts], mass / mass.sum(), prior * pull)

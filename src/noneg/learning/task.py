@@ -86,6 +86,16 @@ class Task:
         return is_pooled(self.setting)
 
     @property
+    def labeled_share(self) -> float:
+        """Share of the training rows that are labeled positives."""
+        return self.n_pos / (self.n_pos + self.n_unl)
+
+    def row_mean(self, pos: Tensor, unl: Tensor) -> Tensor:
+        """Return the mean over all training rows, given the values on both batches."""
+        share = self.labeled_share
+        return share * pos.mean() + (1.0 - share) * unl.mean()
+
+    @property
     def balanced_shift(self) -> float:
         r"""Log odds of the prior minus the log odds in batches with equal numbers of P and U rows.
 

@@ -176,9 +176,9 @@ class Trainer:
         resume : path, optional
             A file written by an earlier, interrupted run with the same arguments.
         """
-        device = find_device(self.device)
-        with seeded(self.seed, device):
-            run = self.begin(
+        with seeded(self.seed, find_device(self.device)):
+            run = Run(
+                self,
                 algorithm,
                 network,
                 data,
@@ -191,35 +191,6 @@ class Trainer:
             if resume is not None:
                 run.load(resume)
             return run.go()
-
-    def begin(
-        self,
-        algorithm: Algorithm,
-        network: Network,
-        data: PUData,
-        *,
-        setting: Setting,
-        prior: float | None = None,
-        correction: Correction | None = None,
-        validation: PUData | None = None,
-        monitor: Monitor | None = None,
-    ) -> Run:
-        """Return a run at its first step; takes the parameters of `fit`. Call within `seeded`."""
-        if algorithm.needs_prior and prior is None:
-            name = type(algorithm).__name__
-            raise InputError("prior", f"must be given: {name} needs the share of positives.")
-        if algorithm.needs_validation and validation is None:
-            name = type(algorithm).__name__
-            raise InputError("validation", f"must be given: {name} needs held-out rows.")
-        chosen = choose_correction(algorithm, correction)
-        task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
-        device = find_device(self.device)
-        net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
-        rows = data.to(device)
-        _warn_of_scale(rows)
-        algorithm.begin(net.to(device), task, rows, self.seed)
-        held = None if validation is None else validation.to(device)
-        return Run(self, algorithm, rows, held, device, monitor)
 
 
 def train(
@@ -320,10 +291,9 @@ LARGEST_SCALE = 5.0
 
 def _warn_of_scale(data: PUData) -> None:
     """Warn if the columns of a table are not standardized; several methods then collapse."""
-    joint = data.unl if data.joint is None else data.joint
-    if joint.ndim != 2:
+    if data.unl.ndim != 2:
         return
-    scale = joint.float().square().mean(0).sqrt().max().item()
+    scale = data.rows.float().square().mean(0).sqrt().max().item()
     if scale > LARGEST_SCALE:
         warnings.warn(
             "columns are not standardized: one has a root mean square of "
@@ -342,27 +312,51 @@ def find_device(name: str | None) -> torch.device:
     return device
 
 
-@dataclass(eq=False)
 class Run:
-    """The state of one run, and the loop."""
+    """The state of one run, and the loop; takes the parameters of `Trainer.fit`.
 
-    trainer: Trainer
-    algorithm: Algorithm
-    data: PUData
-    validation: PUData | None
-    device: torch.device
-    monitor: Monitor | None
+    Create it within `seeded`, since building a network draws its weights.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(  # noqa: PLR0913
+        self,
+        trainer: Trainer,
+        algorithm: Algorithm,
+        network: Network,
+        data: PUData,
+        *,
+        setting: Setting,
+        prior: float | None = None,
+        correction: Correction | None = None,
+        validation: PUData | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        name = type(algorithm).__name__
+        if algorithm.needs_prior and prior is None:
+            raise InputError("prior", f"must be given: {name} needs the share of positives.")
+        if algorithm.needs_validation and validation is None:
+            raise InputError("validation", f"must be given: {name} needs held-out rows.")
+        chosen = choose_correction(algorithm, correction)
+        task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
+        self.trainer, self.algorithm, self.monitor = trainer, algorithm, monitor
+        self.device = find_device(trainer.device)
+        net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
+        self.data = data.to(self.device)
+        _warn_of_scale(self.data)
+        algorithm.begin(net.to(self.device), task, self.data, trainer.seed)
+        self.validation = None if validation is None else validation.to(self.device)
+        self._start()
+
+    def _start(self) -> None:
         trainer, algorithm, data, device = self.trainer, self.algorithm, self.data, self.device
-        self.length = max(1, data.n_unl // trainer.batch_size)
+        size, seed = trainer.batch_size, trainer.seed
+        self.length = max(1, data.n_unl // size)
         self.total = trainer.steps or trainer.epochs * self.length
         self.every = trainer.checkpoint_every or self.length
         self.optimizers = {
             name: algorithm.make_optimizer(name, trainer.make_optimizer)
             for name in algorithm.players
         }
-        size, seed = trainer.batch_size, trainer.seed
         self.rows = {
             "pos": RowStream(data.n_pos, size, seed=seed, purpose="positive rows", device=device),
             "unl": RowStream(data.n_unl, size, seed=seed, purpose="unlabeled rows", device=device),
@@ -370,7 +364,6 @@ class Run:
         self.views = torch_generator(seed, "views")
         half = trainer.precision == "float16" and device.type == "cuda"
         self.scaler = torch.amp.GradScaler(device.type, enabled=half)
-        self.joint = torch.cat([data.pos, data.unl]) if data.joint is None else data.joint
         self.step, self.history, self.diverged = 0, list[dict[str, float]](), False
         self.best: dict[str, Any] = {"value": None, "step": 0, "state": None, "since": 0}
 
@@ -429,7 +422,7 @@ class Run:
 
     def _batch(self) -> Batch:
         data, pos, unl = self.data, self.rows["pos"].next(), self.rows["unl"].next()
-        raw = self.joint.index_select(0, torch.cat([pos, unl + data.n_pos]))
+        raw = data.rows.index_select(0, torch.cat([pos, unl + data.n_pos]))
         x = raw if data.weak is None else data.weak(raw, self.views)
         weak = strong = x.tensor_split([len(pos)])
         if self.algorithm.needs_strong and data.strong is not None:

@@ -21,6 +21,7 @@ from noneg.lab.bench.together import Crew, families, make_member
 from noneg.lab.bench.work import arguments, make_trainer, set_up, versions
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.streams import RowStream, seeded
+from noneg.learning.training import Run
 
 # Here an epoch has five steps, so that every method goes through its stages.
 RUN = RunConfig(
@@ -48,7 +49,7 @@ def alone(run):
     setup = set_up(run)
     trainer = make_trainer(run, setup, device="cpu")
     with seeded(trainer.seed, torch.device("cpu")):
-        begun = trainer.begin(**arguments(run, draw(run), setup))
+        begun = Run(trainer, **arguments(run, draw(run), setup))
         for module in begun.algorithm.players.values():
             module.train()
         while begun.step < begun.total:

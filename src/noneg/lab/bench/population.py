@@ -148,7 +148,7 @@ class Population:
 
     def _stack_rows(self) -> None:
         """Stack training rows, and allocate space for a segment of steps."""
-        m, rows = len(self.runs), torch.stack([run.joint for run in self.runs])
+        m, rows = len(self.runs), torch.stack([run.data.rows for run in self.runs])
         self.n, self.bank = rows.shape[1], rows.flatten(0, 1)
         self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
         self.view: Turned | None = self.runs[0].data.weak  # type: ignore[assignment]

@@ -52,7 +52,7 @@ with optional("noneg bench run"):
         versions_used,
     )
     from noneg.learning.streams import seeded
-    from noneg.learning.training import find_device
+    from noneg.learning.training import Run, find_device
 
 
 def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
@@ -131,7 +131,7 @@ def make_member(run: RunConfig, setup: Setup, device: str | None) -> Member:
     """Return a run at its first step."""
     rows, trainer = rows_of(run), make_trainer(run, setup, device=device)
     with seeded(trainer.seed, find_device(device)):
-        begun = trainer.begin(**arguments(run, rows, setup))
+        begun = Run(trainer, **arguments(run, rows, setup))
         random = torch.get_rng_state()
     held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
     labels = torch.from_numpy(rows.validation.labels)

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.errors import InputError
-from noneg.learning.contract import Algorithm
+from noneg.learning.contract import Algorithm, Batch, Epoch, PUData
 from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 
 @dataclass(kw_only=True, eq=False)
@@ -43,13 +35,13 @@ class PNOracle(Algorithm):
 
     truth: Tensor
 
-    name: ClassVar[str] = "pn-oracle"
-    title: ClassVar[str] = "PN oracle"
-    citation: ClassVar[str] = "supervised learning"
-    probability: ClassVar[str] = "The class probability."
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ("weighted",)
-    consistent: ClassVar[bool] = True
+    name = "pn-oracle"
+    title = "PN oracle"
+    citation = "supervised learning"
+    probability = "The class probability."
+    needs_prior = False
+    corrections = ("weighted",)
+    consistent = True
 
     def prepare(self, data: PUData) -> None:
         """Check the labels and move them to the device."""
@@ -79,18 +71,17 @@ class Naive(Algorithm):
     False
     """
 
-    name: ClassVar[str] = "naive"
-    title: ClassVar[str] = "P vs U"
-    citation: ClassVar[str] = "Elkan and Noto (KDD 2008), Lemma 1"
-    probability: ClassVar[str] = "The probability of being labeled, not of being positive."
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ()
+    name = "naive"
+    title = "P vs U"
+    citation = "Elkan and Noto (KDD 2008), Lemma 1"
+    probability = "The probability of being labeled, not of being positive."
+    needs_prior = False
+    corrections = ()
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the risk of separating labeled from unlabeled rows."""
         p, u = self.scores(batch, player)
-        share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
-        return share * softplus(-p).mean() + (1.0 - share) * softplus(u).mean()
+        return self.task.row_mean(softplus(-p), softplus(u))
 
 
 # First-stage networks of Elkan and Noto, trained on even and odd rows.
@@ -128,14 +119,12 @@ class ElkanNoto(Algorithm):
 
     first_stage: float = 0.5
 
-    name: ClassVar[str] = "elkan-noto"
-    title: ClassVar[str] = "Elkan-Noto"
-    citation: ClassVar[str] = "Elkan and Noto (KDD 2008)"
-    probability: ClassVar[str] = (
-        "The class probability, limited by the accuracy of the first networks."
-    )
-    corrections: ClassVar[tuple[Correction, ...]] = ("weighted",)
-    consistent: ClassVar[bool] = True
+    name = "elkan-noto"
+    title = "Elkan-Noto"
+    citation = "Elkan and Noto (KDD 2008)"
+    probability = "The class probability, limited by the accuracy of the first networks."
+    corrections = ("weighted",)
+    consistent = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the first-stage networks and the final one."""
@@ -149,7 +138,7 @@ class ElkanNoto(Algorithm):
         """Return whether the final network is being trained."""
         return not self.state["first"]
 
-    def turns(self) -> Iterable[str]:
+    def turns(self) -> tuple[str, ...]:
         """Return the networks trained in this stage."""
         return HALVES if self.state["first"] else ("net",)
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
 import torch
+from torch import Tensor
 from torch.nn.functional import logsigmoid, pad, softplus
 
 from noneg.errors import InputError
-from noneg.learning.contract import Algorithm, Choice, Variant, hyper
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch
-    from noneg.learning.task import Correction
+from noneg.learning.contract import Algorithm, Batch, Choice, hyper
 
 # Log odds of the rows added to pad to a power of two; these rows are never positive.
 _NEVER = -1e30
@@ -96,19 +91,18 @@ class CountLoss(Algorithm):
         "binomial", Choice("binomial", "exact"), bench="exact"
     )
 
-    name: ClassVar[str] = "count-loss"
-    title: ClassVar[str] = "Count Loss"
-    citation: ClassVar[str] = "Shukla, Zeng, Ahmed and Van den Broeck (NeurIPS 2023)"
-    probability: ClassVar[str] = (
+    name = "count-loss"
+    title = "Count Loss"
+    citation = "Shukla, Zeng, Ahmed and Van den Broeck (NeurIPS 2023)"
+    probability = (
         "The class probability, after a shift from the share of positives in a batch "
         "to the prior; underconfident with the binomial target in small batches, "
         "overconfident with the exact target, which favors scores of 0 and 1."
     )
-    corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
-    consistent: ClassVar[bool] = True
-    clip_norm: ClassVar[float | None] = 10.0
+    corrections = ("shift", "none")
+    variants = ("ref", "bench")
+    consistent = True
+    clip_norm = 10.0
 
     def __post_init__(self) -> None:
         super().__post_init__()

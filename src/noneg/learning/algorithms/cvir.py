@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Batch, Epoch, PUData
 from noneg.learning.task import logit
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 # Estimated shares of exactly 0 or 1 would make the log odds of the prior infinite.
 _EDGE = 1e-3
@@ -41,17 +35,16 @@ class CVIR(Algorithm):
     ()
     """
 
-    name: ClassVar[str] = "cvir"
-    title: ClassVar[str] = "CVIR"
-    citation: ClassVar[str] = "Garg, Wu, Smola, Balakrishnan and Lipton (NeurIPS 2021)"
-    probability: ClassVar[str] = (
+    name = "cvir"
+    title = "CVIR"
+    citation = "Garg, Wu, Smola, Balakrishnan and Lipton (NeurIPS 2021)"
+    probability = (
         "The class probability if the dropped rows are the positives and the classes "
         "do not overlap; overconfident where they overlap, because hard negatives "
         "are dropped as well."
     )
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    corrections = ()
+    variants = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:
         """Keep every row until the first epoch."""
@@ -108,11 +101,11 @@ class TEDn(CVIR):
 
     warm_up: float = 0.1
 
-    name: ClassVar[str] = "tedn"
-    title: ClassVar[str] = "TEDn"
-    needs_prior: ClassVar[bool] = False
-    needs_validation: ClassVar[bool] = True
-    variants: ClassVar[tuple[Variant, ...]] = ("ref",)
+    name = "tedn"
+    title = "TEDn"
+    needs_prior = False
+    needs_validation = True
+    variants = ("ref",)
 
     def prepare(self, data: PUData) -> None:
         """Start the warm-up."""

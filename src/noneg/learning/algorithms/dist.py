@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 
-from noneg.learning.contract import Algorithm, Choice, Variant, hyper, restart, scale_rate
+from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
 from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, Epoch, PUData
 
 # Logits are clipped to this magnitude in entropies and mixed losses.
 _LIMIT = 10.0
@@ -64,14 +59,15 @@ class DistPU(Algorithm):
     mixed: float = hyper(5.0, Choice(1.0, 5.0))
     alpha: float = 6.0
 
-    name: ClassVar[str] = "dist-pu"
-    title: ClassVar[str] = "Dist-PU"
-    citation: ClassVar[str] = "Zhao, Xu, Jiang, Wen and Huang (CVPR 2022)"
-    probability: ClassVar[str] = (
+    name = "dist-pu"
+    title = "Dist-PU"
+    citation = "Zhao, Xu, Jiang, Wen and Huang (CVPR 2022)"
+    probability = (
         "A score: only its mean is fitted to the prior, and the entropy terms push "
         "it toward 0 and 1."
     )
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    variants = ("ref", "bench")
+    bench_corrections = ("batch", "none")
 
     def prepare(self, data: PUData) -> None:
         """Allocate the soft labels."""
@@ -84,7 +80,7 @@ class DistPU(Algorithm):
         if (epoch.number if self.bench else epoch.progress) >= done:
             self._second_stage(epoch)
         elif not self.bench:
-            scale_rate(epoch.optimizers["net"], _wave(epoch.progress / self.first_stage))
+            epoch.scale_rate(_wave(epoch.progress / self.first_stage))
 
     def _second_stage(self, epoch: Epoch) -> None:
         """Increase the entropy weight; at the start, store predictions and reset the optimizer."""
@@ -96,8 +92,8 @@ class DistPU(Algorithm):
         if not self.bench:
             if not self.state["second"]:
                 self.state["soft"] = torch.sigmoid(self.margins(epoch.data.unl))
-                restart(epoch.optimizers["net"])
-            scale_rate(epoch.optimizers["net"], 0.1 * (0.7 + 0.3 * _wave(t)))
+                epoch.restart()
+            epoch.scale_rate(0.1 * (0.7 + 0.3 * _wave(t)))
         self.state["second"] = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:

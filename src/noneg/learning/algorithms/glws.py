@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
-from torch.nn.functional import softplus
+from torch import Tensor
+from torch.nn.functional import logsigmoid, softplus
 
-from noneg.learning.contract import Algorithm, Variant
-from noneg.learning.losses import count_posterior, released_posterior, soft_cross_entropy
+from noneg.errors import InputError
+from noneg.learning.contract import Algorithm, Batch
+from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch
-    from noneg.learning.task import Correction
+# Bisection steps for the constant; the initial interval is at most a few hundred wide.
+_HALVINGS = 40
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,7 +39,7 @@ class GLWS(Algorithm):
 
     ``variant="bench"`` applies no shift, uses one view, rounds k down, and uses the prior of the
     population even in the one-sample setting. It computes q by the released recursion, in which a
-    term is wrong (see `noneg.learning.losses.released_posterior`), so the labels do not sum to k.
+    term is wrong (see `released_posterior`), so the labels do not sum to k.
 
     Examples
     --------
@@ -49,19 +47,18 @@ class GLWS(Algorithm):
     ('shift', 'none')
     """
 
-    name: ClassVar[str] = "glws"
-    title: ClassVar[str] = "GLWS"
-    citation: ClassVar[str] = "Chen et al. (ICML 2024)"
-    probability: ClassVar[str] = (
+    name = "glws"
+    title = "GLWS"
+    citation = "Chen et al. (ICML 2024)"
+    probability = (
         "The class probability, after a shift from the share of positives in a batch "
         "to the prior; overconfident with few rows, because q sharpens the scores "
         "and the scores sharpen q."
     )
-    corrections: ClassVar[tuple[Correction, ...]] = ("shift", "none")
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
-    consistent: ClassVar[bool] = True
-    needs_strong: ClassVar[bool] = True
+    corrections = ("shift", "none")
+    variants = ("ref", "bench")
+    consistent = True
+    needs_strong = True
 
     def labels(self, f: Tensor) -> Tensor:
         """Return q for unlabeled rows with log odds f; a fractional count is rounded at random."""
@@ -84,3 +81,107 @@ class GLWS(Algorithm):
     def decision(self, x: Tensor) -> Tensor:
         """Return the log odds, shifted from the share of positives in a batch to the prior."""
         return self.margins(x) + (0.0 if self.bench else self.task.balanced_shift)
+
+
+def count_posterior(f: Tensor, k: int) -> Tensor:
+    r"""Return the probability of each label given that k labels are positive.
+
+    With independent :math:`y_i \sim \mathrm{Bernoulli}(\sigma(f_i))` and :math:`C = \sum_i y_i`,
+
+    .. math:: q_i = P(y_i = 1 \mid C = k) = s_i \, \frac{P(C_{-i} = k-1)}{P(C = k)}.
+
+    Adding a constant to all logits does not change q (the probability of every outcome with k
+    positives is multiplied by the same factor), so we add the constant that makes the expected
+    count k. The count k is then the most likely one, nothing underflows, and the distributions of
+    the sums follow from their Fourier transforms, which are products, without a loop over rows.
+
+    Parameters
+    ----------
+    f : Tensor, shape (n,)
+        Log odds of the labels.
+    k : int
+        Number of positives, from 0 to n.
+
+    Examples
+    --------
+    >>> import torch
+    >>> q = count_posterior(torch.tensor([2.0, 0.0, -1.0]), 2)
+    >>> [round(float(x), 4) for x in (*q, q.sum())]
+    [0.9649, 0.7405, 0.2946, 2.0]
+    """
+    n = len(f)
+    if not 0 <= k <= n:
+        raise InputError("k", f"must be a number of rows from 0 to {n}, got {k}.")
+    if k in (0, n):
+        return torch.full_like(f, float(k == n))
+    s = torch.sigmoid(_centered(f.double(), k))
+    # An odd length avoids the angle pi, where a factor could be zero. The transform of a real
+    # sequence is conjugate-symmetric, so half of the angles are enough.
+    length = n + 1 + n % 2
+    angle = 2.0 * math.pi / length * torch.arange(length // 2 + 1, device=f.device).double()
+    turn = torch.polar(torch.ones_like(angle), angle)
+    factor = 1.0 + s[:, None] * (turn - 1.0)
+    whole = factor.prod(0) * torch.polar(torch.where(angle > 0.0, 2.0, 1.0).double(), -k * angle)
+    without = (whole * turn / factor).real.sum(1)
+    return (s * without / whole.real.sum()).clamp(0.0, 1.0).to(f.dtype)
+
+
+def _centered(f: Tensor, k: int) -> Tensor:
+    """Return the logits plus the constant that makes the expected count k."""
+    reach = math.log(len(f)) + 1.0
+    low, high = -f.max() - reach, -f.min() + reach
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        many = torch.sigmoid(f + middle).sum() > k
+        low, high = torch.where(many, low, middle), torch.where(many, middle, high)
+    return f + middle
+
+
+def released_posterior(f: Tensor, k: int) -> Tensor:
+    r"""Return the quantity that the released GLWS code uses instead of `count_posterior`.
+
+    Its backward recursion over the rows uses :math:`1-s_t` instead of :math:`s_t` when row t is the
+    last positive one and other rows follow. For row i, an outcome y with k positives, the last of
+    them in row t, therefore has the weight
+
+    .. math:: w_i(y) = P(y)\,\Bigl(\frac{1-s_t}{s_t}\Bigr)^{[i \le t < n]}
+
+    and :math:`q_i` is the share of the weight on outcomes with :math:`y_i = 1`. If fewer than k
+    rows look positive, the last rows of a batch are labeled positive, regardless of their scores.
+
+    Examples
+    --------
+    >>> import torch
+    >>> q = released_posterior(torch.tensor([2.0, 0.0, -1.0]), 2)
+    >>> [round(float(x), 4) for x in (*q, q.sum())]
+    [0.9649, 0.7405, 0.2946, 2.0]
+    """
+    n = len(f)
+    if k in (0, n):
+        return torch.full_like(f, float(k == n))
+    yes, no = logsigmoid(f.double()), logsigmoid(-f.double())
+    last = torch.cat([no[:-1], yes[-1:]])
+    there, back = torch.stack([yes, no, yes]), torch.stack([yes, no, last]).flip(1)
+    before, after = _log_laws(torch.stack([there, back]), k)
+    after = after.flip(0, 1)
+    own = torch.cat([yes[:, None].expand(n, k - 1), last[:, None]], 1)
+    positive = torch.logsumexp(before[:, :-1] + after[:, 1:] + own, 1)
+    negative = torch.logsumexp(before + after, 1) + no
+    return torch.sigmoid(positive - negative).to(f.dtype)
+
+
+def _log_laws(chains: Tensor, k: int) -> Tensor:
+    """Return log probabilities of 0 to k positives among the rows before each row.
+
+    A chain has three lines: the log probabilities of a positive label, those of a negative label,
+    and the values used instead of the first line for the first positive row.
+    """
+    yes, no, first = chains.permute(1, 2, 0)[..., None]
+    law = torch.cat([torch.zeros_like(yes[0]), yes[0].new_full((len(chains), k), -math.inf)], 1)
+    laws = [law]
+    step = torch.cat([first, yes.expand(-1, -1, k - 1)], 2)
+    for i in range(len(yes) - 1):
+        more = torch.logaddexp(law[:, 1:] + no[i], law[:, :-1] + step[i])
+        law = torch.cat([law[:, :1] + no[i], more], 1)
+        laws.append(law)
+    return torch.stack(laws, 1)

@@ -5,20 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Choice, average, hyper, restart, scale_rate
-from noneg.learning.losses import pseudo_labels, soft_cross_entropy
+from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, average, hyper
+from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin, new_network
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 # Minimum number of records for a trend.
 _RECORDS = 3
@@ -34,7 +28,7 @@ class HolisticPU(Algorithm):
     The first stage minimizes
     :math:`\tfrac12[\ell_\rho(P) + \ell_\rho(P_{\mathrm{strong}})] + \ell(U, 0)` with smoothed
     labels; before each epoch, a moving average of the network scores all unlabeled rows. The trend
-    of each row's scores is then computed (see `noneg.learning.losses`), and the two natural classes
+    of each row's scores is then computed (see `trend`), and the two natural classes
     (Jenks) of the trends give the pseudo-labels :math:`\hat y`. The second stage trains a new
     network with targets 1 on P and :math:`\lambda\hat y` on U, where :math:`\lambda = t^{0.8}`
     grows with the progress t of the stage. Predictions with a confidence of at least 0.9 also serve
@@ -61,16 +55,15 @@ class HolisticPU(Algorithm):
     smoothing: float = hyper(0.1, Choice(0.01, 0.1))
     keep: float = hyper(0.999, Choice(0.99, 0.999))
 
-    name: ClassVar[str] = "holistic-pu"
-    title: ClassVar[str] = "Holistic-PU"
-    citation: ClassVar[str] = "Wang, Wan, Geng, Li and Chen (NeurIPS 2023)"
-    probability: ClassVar[str] = (
+    name = "holistic-pu"
+    title = "Holistic-PU"
+    citation = "Wang, Wan, Geng, Li and Chen (NeurIPS 2023)"
+    probability = (
         "A score: the probability of a pseudo-label, in batches with equal numbers of P and U rows."
     )
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    needs_strong: ClassVar[bool] = True
+    needs_prior = False
+    corrections = ()
+    needs_strong = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the network, and keep a copy as its moving average."""
@@ -96,13 +89,13 @@ class HolisticPU(Algorithm):
         begun = self.state["begun"] if self.ready() else 0.0
         length = 1.0 - begun if self.ready() else self.first_stage
         t = min((epoch.progress - begun) / length, 1.0)
-        scale_rate(epoch.optimizers["net"], math.cos(7.0 * math.pi * t / 16.0))
+        epoch.scale_rate(math.cos(7.0 * math.pi * t / 16.0))
 
     def _begin_second_stage(self, epoch: Epoch) -> None:
         self.state |= {"begun": epoch.progress, "labels": pseudo_labels(self.state["records"])}
         network = self.players["net"]
         network.load_state_dict(new_network(network).state_dict())
-        restart(epoch.optimizers["net"])
+        epoch.restart()
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss for the current stage."""
@@ -133,3 +126,50 @@ class HolisticPU(Algorithm):
         """Update the moving average."""
         if not self.ready():
             average(self.frozen["average"], self.players["net"], self.keep)
+
+
+def trend(scores: Tensor) -> Tensor:
+    r"""Return :math:`\tfrac1T\sum_t \log(1 + d_t + d_t^2/2)` of the changes d in each column.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [round(x, 4) for x in trend(torch.tensor([[0.5, 0.5], [0.6, 0.5], [0.7, 0.4]])).tolist()]
+    [0.0998, -0.0499]
+    """
+    d = scores.diff(dim=0)
+    return torch.log(1.0 + d + d.square() / 2.0).mean(0)
+
+
+def natural_break(values: Tensor) -> float:
+    """Return the top of the lower class in the split with the least within-class squares.
+
+    Examples
+    --------
+    >>> import torch
+    >>> natural_break(torch.tensor([5.0, 1.0, 2.0, 6.0]))
+    2.0
+    """
+    x = values.double().sort().values
+    if len(x) < 2:
+        return float(x[-1])
+    # The within sum is the total minus the between sum, so maximize sum of (class total)^2 / size.
+    size = torch.arange(1, len(x), device=x.device)
+    centered = x - x.mean()
+    lower = centered.cumsum(0)[:-1]
+    between = lower.square() / size + lower.square() / (len(x) - size)
+    return float(x[between.argmax()])
+
+
+def pseudo_labels(scores: Tensor) -> Tensor:
+    """Return 1 for rows whose recorded scores increase, and 0 for the other rows.
+
+    If the break is above 0, the rows with the steepest trends are set aside and the rest are split
+    again.
+    """
+    value = trend(scores)
+    at = natural_break(value)
+    rest = value[value < 0.2 / (len(scores) - 1)]
+    if at > 0.0 and len(rest):
+        at = natural_break(rest)
+    return (value > at).float()

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant
+from noneg.learning.contract import Algorithm, Batch, Epoch
 from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
 from noneg.learning.task import logit
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch
-    from noneg.learning.task import Correction
 
 
 @dataclass(kw_only=True, eq=False)
@@ -60,18 +52,17 @@ class LBE(Algorithm):
 
     warmup: float = 1.0 / 11.0
 
-    name: ClassVar[str] = "lbe"
-    title: ClassVar[str] = "LBE"
-    citation: ClassVar[str] = "Gong, Wang, Liu, Han, You, Yang and Tao (TPAMI 2022)"
-    probability: ClassVar[str] = (
+    name = "lbe"
+    title = "LBE"
+    citation = "Gong, Wang, Liu, Han, You, Yang and Tao (TPAMI 2022)"
+    probability = (
         "The class probability in theory, but the likelihood does not identify it: "
         "it depends on the initialization and on when training stops."
     )
-    needs_prior: ClassVar[bool] = False
-    selected: ClassVar[bool] = True
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    needs_prior = False
+    selected = True
+    corrections = ()
+    variants = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return both networks; the output of a new one is about 1/2 everywhere."""
@@ -88,9 +79,9 @@ class LBE(Algorithm):
             for name, module in self.players.items():
                 self.frozen[name].load_state_dict(module.state_dict())
 
-    def turns(self) -> Iterable[str]:
+    def turns(self) -> tuple[str, ...]:
         """Return both players, or only the classifier during the warm-up."""
-        return self.players if self.state["rounds"] else ("net",)
+        return tuple(self.players) if self.state["rounds"] else ("net",)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return a player's cross-entropy with the expected labels from the last round."""
@@ -111,8 +102,7 @@ class LBE(Algorithm):
             return on_pos.mean() + on_unl.mean()
         if self.bench:
             return on_pos.sum() + on_unl.sum()
-        share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
-        return share * on_pos.mean() + (1.0 - share) * on_unl.mean()
+        return self.task.row_mean(on_pos, on_unl)
 
     def decision(self, x: Tensor) -> Tensor:
         """Return the log odds of h, shifted from the training rows to the population."""

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 from torch.nn.functional import logsigmoid, softplus
 
-from noneg.learning.contract import Algorithm
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch
-    from noneg.learning.task import Correction
+from noneg.learning.contract import Algorithm, Batch
 
 # A rate of exactly 1 would make the log odds of an unlabeled row infinite.
 _EDGE = 1e-6
@@ -39,25 +33,22 @@ class Likelihood(Algorithm):
     ()
     """
 
-    name: ClassVar[str] = "likelihood"
-    title: ClassVar[str] = "Likelihood"
-    citation: ClassVar[str] = "Ward, Hastie, Barry, Elith and Leathwick (Biometrics 2009)"
-    probability: ClassVar[str] = "The class probability, if positives are labeled at random."
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    consistent: ClassVar[bool] = True
+    name = "likelihood"
+    title = "Likelihood"
+    citation = "Ward, Hastie, Barry, Elith and Leathwick (Biometrics 2009)"
+    probability = "The class probability, if positives are labeled at random."
+    corrections = ()
+    consistent = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the cross-entropy of the labels."""
         p, u = self.scores(batch, player)
         task = self.task
-        share = task.n_pos / (task.n_pos + task.n_unl)
-        if task.setting == "one-sample":
-            on_pos, on_unl = softplus(-p), -_log_unlabeled(u, share / task.prior)
-        else:
-            odds = math.log(task.n_pos / (task.n_unl * task.prior))
-            on_pos, on_unl = softplus(-logsigmoid(p) - odds), softplus(logsigmoid(u) + odds)
-        return share * on_pos.mean() + (1.0 - share) * on_unl.mean()
+        if task.pooled:
+            rate = task.labeled_share / task.prior
+            return task.row_mean(softplus(-p), -_log_unlabeled(u, rate))
+        odds = math.log(task.n_pos / (task.n_unl * task.prior))
+        return task.row_mean(softplus(-logsigmoid(p) - odds), softplus(logsigmoid(u) + odds))
 
 
 def _log_unlabeled(f: Tensor, rate: float) -> Tensor:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
-import torch
+from torch import Tensor
 
 from noneg.learning.algorithms.upu import Risk
-from noneg.learning.contract import Uniform, hyper
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch
+from noneg.learning.contract import Batch, Uniform, hyper
+from noneg.learning.losses import non_negative, with_ascent
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,10 +35,10 @@ class NNPU(Risk):
     ('ref', 'bench')
     """
 
-    name: ClassVar[str] = "nnpu"
-    title: ClassVar[str] = "nnPU"
-    citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017)"
-    probability: ClassVar[str] = (
+    name = "nnpu"
+    title = "nnPU"
+    citation = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017)"
+    probability = (
         "The class probability with the logistic and squared losses, biased if small "
         "batches clip the risk; with the other losses, only the side of 1/2 is "
         "meaningful."
@@ -51,8 +46,7 @@ class NNPU(Risk):
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the non-negative risk."""
-        positive, negative = self.risks(batch)
-        return positive + torch.relu(negative)
+        return non_negative(*self.risks(batch))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -84,10 +78,10 @@ class NNPUGA(Risk):
     beta: float = hyper(0.0, Uniform(0.0, 0.1))
     gamma: float = hyper(1.0, Uniform(0.0, 1.0))
 
-    name: ClassVar[str] = "nnpu-ga"
-    title: ClassVar[str] = "nnPU-GA"
-    citation: ClassVar[str] = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
-    probability: ClassVar[str] = (
+    name = "nnpu-ga"
+    title = "nnPU-GA"
+    citation = "Kiryo, Niu, du Plessis and Sugiyama (NIPS 2017), Algorithm 1"
+    probability = (
         "Only the side of 1/2 is meaningful. With the logistic loss, the ascent "
         "keeps clear positives away from 1 (on MNIST, they stop near 0.9), so "
         "recalibrate, or use nnPU."
@@ -98,5 +92,4 @@ class NNPUGA(Risk):
         positive, negative = self.risks(batch)
         if self.bench:
             return (positive + negative).abs()
-        ascent = negative < -self.beta
-        return torch.where(ascent, -self.gamma * negative, positive + negative)
+        return with_ascent(positive, negative, tolerance=self.beta, discount=self.gamma)

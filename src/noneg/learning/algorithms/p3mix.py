@@ -5,19 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 
-from noneg.learning.contract import Algorithm, Choice, Uniform, average, hyper, scale_rate
+from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, Uniform, average, hyper
 from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 # Probabilities are clipped to [1e-4, 1 - 1e-4] in the loss.
 LIMIT = math.log((1.0 - 1e-4) / 1e-4)
@@ -91,16 +85,13 @@ class P3MIXC(Algorithm):
     weight_entropy: float = hyper(0.1, Choice(0.05, 0.1, 0.5))
     alpha: float = 1.0
 
-    name: ClassVar[str] = "p3mix-c"
-    title: ClassVar[str] = "P3MIX-C"
-    citation: ClassVar[str] = "Li, Li, Feng and Ouyang (ICLR 2022)"
-    probability: ClassVar[str] = (
-        "A score: mixing, the entropy term and corrected labels leave it without a scale."
-    )
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    corrects: ClassVar[bool] = True
+    name = "p3mix-c"
+    title = "P3MIX-C"
+    citation = "Li, Li, Feng and Ouyang (ICLR 2022)"
+    probability = "A score: mixing, the entropy term and corrected labels leave it without a scale."
+    needs_prior = False
+    corrections = ()
+    corrects = True
 
     def prepare(self, data: PUData) -> None:
         """Fill the pool with arbitrary positives; the first epoch replaces them."""
@@ -112,7 +103,7 @@ class P3MIXC(Algorithm):
         size = min(self.pool, epoch.data.n_pos)
         near = self.margins(epoch.data.pos).abs().topk(size, largest=False).indices
         self.state["pool"] = epoch.data.pos[near]
-        scale_rate(epoch.optimizers["net"], 0.5 ** min((epoch.number + 1) // 20, 5))
+        epoch.scale_rate(0.5 ** min((epoch.number + 1) // 20, 5))
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss on mixed rows."""
@@ -184,9 +175,9 @@ class P3MIXE(P3MIXC):
     weight_teacher: float = hyper(5.0, Choice(0.5, 5.0))
     keep: float = 0.997
 
-    name: ClassVar[str] = "p3mix-e"
-    title: ClassVar[str] = "P3MIX-E"
-    corrects: ClassVar[bool] = False
+    name = "p3mix-e"
+    title = "P3MIX-E"
+    corrects = False
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the network, and keep a copy as the teacher."""

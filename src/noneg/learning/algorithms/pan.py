@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 
-from noneg.learning.contract import Algorithm, LogUniform, Variant, hyper
+from noneg.learning.contract import Algorithm, Batch, LogUniform, hyper
 from noneg.learning.networks import new_network
-
-if TYPE_CHECKING:
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch
-    from noneg.learning.task import Correction
 
 # Added inside every logarithm.
 _EPS = 0.01
@@ -53,16 +47,13 @@ class PAN(Algorithm):
 
     weight: float = hyper(1e-4, LogUniform(1e-5, 1e-2))
 
-    name: ClassVar[str] = "pan"
-    title: ClassVar[str] = "PAN"
-    citation: ClassVar[str] = "Hu, Le, Liu, Ji, Ma, Zhao and Yan (AAAI 2021)"
-    probability: ClassVar[str] = (
-        "A score: the sign of the discriminator drives the classifier toward 0 and 1."
-    )
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    name = "pan"
+    title = "PAN"
+    citation = "Hu, Le, Liu, Ji, Ma, Zhao and Yan (AAAI 2021)"
+    probability = "A score: the sign of the discriminator drives the classifier toward 0 and 1."
+    needs_prior = False
+    corrections = ("weighted", "none")
+    variants = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the discriminator and the classifier, in the order of their updates."""

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Choice, Variant, hyper
-from noneg.learning.losses import find_loss, pu_risks
+from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
+from noneg.learning.losses import find_loss, pu_risks, with_ascent
 from noneg.learning.networks import new_network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 # Value that the benchmark's code uses for 1 - prior - rho on all data sets.
 _BENCH_REST = 0.3
@@ -61,16 +53,15 @@ class PUbN(Algorithm):
     tau: float = hyper(0.9, Choice(0.5, 0.7, 0.9), bench=0.5)
     first_stage: float = 0.5
 
-    name: ClassVar[str] = "pubn"
-    title: ClassVar[str] = "PUbN"
-    citation: ClassVar[str] = "Hsieh, Niu and Sugiyama (ICML 2019)"
-    probability: ClassVar[str] = (
+    name = "pubn"
+    title = "PUbN"
+    citation = "Hsieh, Niu and Sugiyama (ICML 2019)"
+    probability = (
         "The class probability, limited by the accuracy of the first network; "
         "'bench' has a wrong sign, which makes confident positives overconfident."
     )
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
-    consistent: ClassVar[bool] = True
+    variants = ("ref", "bench")
+    consistent = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return both networks."""
@@ -89,7 +80,7 @@ class PUbN(Algorithm):
         """Return whether stage 2 has begun."""
         return bool(self.state["second"])
 
-    def turns(self) -> Iterable[str]:
+    def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
         return ("net",) if self.state["second"] else ("first",)
 
@@ -119,8 +110,7 @@ class PUbN(Algorithm):
         """Return the risk for the current stage."""
         p, u = self.scores(batch, player)
         if player == "first":
-            positive, negative = pu_risks(p, u, self.task, find_loss("logistic"))
-            return torch.where(negative < 0.0, -negative, positive + negative)
+            return with_ascent(*pu_risks(p, u, self.task, find_loss("logistic")))
         if self.bench:
             return self._bench_loss(p, u)
         sigma_p, sigma_u = self.state["pos"][batch.pos.row], self.state["unl"][batch.unl.row]

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Variant, hyper
+from noneg.learning.contract import Algorithm, Batch, Epoch, PUData, hyper
+from noneg.learning.losses import non_negative
 from noneg.learning.networks import margin, new_network
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from torch import Tensor, nn
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
 
 # Propensities below this would give individual rows nearly all the weight.
 LEAST_PROPENSITY = 0.02
@@ -61,16 +54,15 @@ class PUe(Algorithm):
     # The benchmark uses 2,000 of 22,000 steps.
     first_stage: float = 1.0 / 11.0
 
-    name: ClassVar[str] = "pue"
-    title: ClassVar[str] = "PUe"
-    citation: ClassVar[str] = "Wang, Chen, Guo and Wang (NeurIPS 2023)"
-    probability: ClassVar[str] = (
+    name = "pue"
+    title = "PUe"
+    citation = "Wang, Chen, Guo and Wang (NeurIPS 2023)"
+    probability = (
         "The class probability if the propensities were correct, but fitting them to "
         "labels does not make them so; never much below half the prior."
     )
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    selected: ClassVar[bool] = True
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    selected = True
+    variants = ("ref", "bench")
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the propensity network and the classifier network."""
@@ -85,7 +77,7 @@ class PUe(Algorithm):
         """Return whether the classifier is being trained."""
         return not self.state["first"]
 
-    def turns(self) -> Iterable[str]:
+    def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
         return ("propensity",) if self.state["first"] else ("net",)
 
@@ -105,7 +97,7 @@ class PUe(Algorithm):
         weight = self._batch_weight(batch) if self.bench else self.state["weight"][batch.pos.row]
         positive = prior * (weight * softplus(-p)).mean()
         negative = self.task.mean(against, softplus(u)) - prior * (weight * against).mean()
-        return positive + (negative if self.bench else torch.relu(negative))
+        return positive + negative if self.bench else non_negative(positive, negative)
 
     def _batch_weight(self, batch: Batch) -> Tensor:
         with torch.no_grad():
@@ -118,10 +110,8 @@ class PUe(Algorithm):
         if self.bench:
             fit = (softplus(-p).mean() + softplus(u).mean()) / 2.0
             return fit + self.alpha * (e_p.sum() + e_u.sum() - len(p)).abs()
-        share = self.task.n_pos / (self.task.n_pos + self.task.n_unl)
-        fit = share * softplus(-p).mean() + (1.0 - share) * softplus(u).mean()
-        rate = share * e_p.mean() + (1.0 - share) * e_u.mean()
-        return fit + self.alpha * (rate - share).abs()
+        fit, rate = self.task.row_mean(softplus(-p), softplus(u)), self.task.row_mean(e_p, e_u)
+        return fit + self.alpha * (rate - self.task.labeled_share).abs()
 
 
 def inverse_weights(e: Tensor) -> Tensor:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
-import torch
+from torch import Tensor
 
 from noneg.learning.algorithms.upu import Risk
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, PUData
+from noneg.learning.contract import Batch, PUData
+from noneg.learning.losses import non_negative, with_ascent
 
 
 @dataclass(kw_only=True, eq=False)
@@ -38,29 +34,26 @@ class PUSB(Risk):
     'PUSB'
     """
 
-    name: ClassVar[str] = "pusb"
-    title: ClassVar[str] = "PUSB"
-    citation: ClassVar[str] = "Kato, Teshima and Honda (ICLR 2019)"
-    probability: ClassVar[str] = (
+    name = "pusb"
+    title = "PUSB"
+    citation = "Kato, Teshima and Honda (ICLR 2019)"
+    probability = (
         "Only the ranking and the side of 1/2 are meaningful: a share of rows equal "
         "to the prior lies above 1/2."
     )
-    consistent: ClassVar[bool] = False
-    selected: ClassVar[bool] = True
+    consistent = False
+    selected = True
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the non-negative risk, with clipping or gradient ascent."""
-        positive, negative = self.risks(batch)
-        if self.bench:
-            return positive + torch.relu(negative)
-        return torch.where(negative < 0.0, -negative, positive + negative)
+        risk = non_negative if self.bench else with_ascent
+        return risk(*self.risks(batch))
 
     def before_scoring(self, data: PUData) -> None:
         """Find the threshold exceeded by a share of rows equal to the prior."""
         if self.bench or self.task.population_prior is None:
             return
-        pooled = self.task.pooled
-        margins = self.margins(torch.cat([data.pos, data.unl]) if pooled else data.unl)
+        margins = self.margins(data.rows if self.task.pooled else data.unl)
         place = math.floor(len(margins) * (1.0 - self.task.population_prior))
         self.state["threshold"] = float(margins.sort().values[min(place, len(margins) - 1)])
 

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Choice, Variant, hyper, restart
-from noneg.learning.losses import find_loss, pu_risks
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, Epoch, PUData
-    from noneg.learning.task import Correction
+from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
+from noneg.learning.losses import find_loss, non_negative, pu_risks, with_ascent
 
 # If the mean weight of a class is below this, all of its rows get weight 1.
 _LEAST_WEIGHT = 1e-3
@@ -68,17 +62,16 @@ class RobustPU(Algorithm):
     first_stage: float = 0.5
     episode: int = hyper(1, bench=_BENCH_EPISODE)
 
-    name: ClassVar[str] = "robust-pu"
-    title: ClassVar[str] = "Robust-PU"
-    citation: ClassVar[str] = "Zhu et al. (KDD 2023)"
-    probability: ClassVar[str] = (
+    name = "robust-pu"
+    title = "Robust-PU"
+    citation = "Zhu et al. (KDD 2023)"
+    probability = (
         "A score: weights drop hard rows and push it outward; with all rows, it "
         "would separate labeled from unlabeled rows rather than positive from "
         "negative rows."
     )
-    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "none")
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    corrections = ("weighted", "none")
+    variants = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:
         """Start pre-training with unit weights."""
@@ -109,7 +102,7 @@ class RobustPU(Algorithm):
             w = torch.exp(-d / (start + (self.largest - start) * grown) ** 2)
             self.state[name] = torch.where(w.mean() < _LEAST_WEIGHT, torch.ones_like(w), w)
         if not self.bench:
-            restart(epoch.optimizers["net"])
+            epoch.restart()
 
     def hardness(self, x: Tensor, *, labeled: bool) -> Tensor:
         """Return the hardness of rows: the logistic loss at a temperature."""
@@ -128,9 +121,8 @@ class RobustPU(Algorithm):
         p, u = self.scores(batch)
         if self.state["first"]:
             loss = find_loss("logistic" if self.bench else "sigmoid")
-            positive, negative = pu_risks(p, u, self.task, loss)
-            below = positive if self.bench else -negative
-            return torch.where(negative < 0.0, below, positive + negative)
+            risk = non_negative if self.bench else with_ascent
+            return risk(*pu_risks(p, u, self.task, loss))
         on_pos = (self.state["pos"][batch.pos.row] * softplus(-p)).mean()
         on_unl = (self.state["unl"][batch.unl.row] * softplus(u)).mean()
         if self.bench:

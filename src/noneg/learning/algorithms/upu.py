@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
-from noneg.learning.contract import Algorithm, Variant
+from torch import Tensor
+
+from noneg.learning.contract import Algorithm, Batch
 from noneg.learning.losses import LossName, MarginLoss, find_loss, pu_risks
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch
 
 
 @dataclass(kw_only=True, eq=False)
@@ -20,8 +16,9 @@ class Risk(Algorithm):
 
     loss_name: LossName = "logistic"
 
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
-    consistent: ClassVar[bool] = True
+    variants = ("ref", "bench")
+    consistent = True
+    bench_corrections = ("batch", "none")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,10 +62,10 @@ class UPU(Risk):
     'double-hinge'
     """
 
-    name: ClassVar[str] = "upu"
-    title: ClassVar[str] = "uPU"
-    citation: ClassVar[str] = "du Plessis, Niu and Sugiyama (ICML 2015)"
-    probability: ClassVar[str] = (
+    name = "upu"
+    title = "uPU"
+    citation = "du Plessis, Niu and Sugiyama (ICML 2015)"
+    probability = (
         "The class probability with the logistic and squared losses, overconfident "
         "once the network overfits; with the other losses, only the side of 1/2 is "
         "meaningful."

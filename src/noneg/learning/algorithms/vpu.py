@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
 
 import torch
+from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from noneg.learning.contract import Algorithm, Choice, Variant, hyper
+from noneg.learning.contract import Algorithm, Batch, Choice, PUData, hyper
 from noneg.learning.losses import LARGEST_LOGIT
 from noneg.learning.networks import margin
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, PUData
-    from noneg.learning.task import Correction
 
 # A mixing coefficient of 0 or 1 would make a logarithm infinite.
 _EDGE = 1e-8
@@ -59,17 +53,18 @@ class VPU(Algorithm):
     regularizer: float = hyper(0.03, Choice(1e-4, 0.03, 0.1, 0.3))
     alpha: float = 0.3
 
-    name: ClassVar[str] = "vpu"
-    title: ClassVar[str] = "VPU"
-    citation: ClassVar[str] = "Chen, Liu, Wang, Zhao and Wu (NeurIPS 2020)"
-    probability: ClassVar[str] = (
+    name = "vpu"
+    title = "VPU"
+    citation = "Chen, Liu, Wang, Zhao and Wu (NeurIPS 2020)"
+    probability = (
         "The class probability if some training rows are certain to be positive, "
         "because its largest value is set to 1; the benchmark's version has an "
         "arbitrary scale."
     )
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ("weighted", "batch", "none")
-    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
+    needs_prior = False
+    corrections = ("weighted", "batch", "none")
+    bench_corrections = ("batch", "none")
+    variants = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:  # noqa: ARG002
         """Start without rescaling."""
