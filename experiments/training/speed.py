@@ -9,10 +9,9 @@ import time
 import torch
 
 from experiments.training.plan import PAPER_STEPS, SPLITS, run
-from noneg.lab.bench.together import Crew, families, rows_of
-from noneg.lab.bench.work import arguments, make_trainer, set_up
-from noneg.learning.streams import seeded
-from noneg.learning.training import Run, find_device
+from noneg.lab.bench.engine import Crew, families, rows_of
+from noneg.lab.bench.work import started
+from noneg.learning.training import find_device
 
 EVERY = 100
 # Steps of the single run, and chunks of 100 steps of the population.
@@ -27,10 +26,8 @@ def wait(device: torch.device) -> None:
 def alone(method, device: torch.device, steps: int) -> float:
     """Return the steps per second of the plain loop; a third of the steps are warm-up."""
     one = run(method, "usps", 1, 0, steps=PAPER_STEPS, every=EVERY)
-    setup = set_up(one)
-    trainer, start = make_trainer(one, setup, device=str(device)), 0.0
-    with seeded(trainer.seed, device):
-        begun = Run(trainer, **arguments(one, rows_of(one), setup))
+    start = 0.0
+    with started(one, rows_of(one), device=str(device)) as begun:
         for step in range(steps):
             if step == steps // 3:
                 wait(device)

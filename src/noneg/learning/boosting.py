@@ -12,9 +12,10 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.arrays import Flags, Floats
+    from noneg.arrays import Floats
     from noneg.checks import Setting
     from noneg.learning.base import Rows
     from noneg.recalibration import Calibrator
@@ -51,57 +52,27 @@ _LEAVES = 4, 31
 
 
 class Growth(NamedTuple):
-    """The data and options for growing trees."""
+    """The data, as numbers, and the options for growing trees."""
 
-    table: NDArray[Any]
-    flags: Flags
-    weight: Floats | None
+    rows: Rows
     law: LabelLaw
     options: BoostedPU
     categories: list[int]
 
     def take(self, index: NDArray[np.intp]) -> Growth:
         """Return the same with only the selected rows."""
-        weight = None if self.weight is None else self.weight[index]
-        parts = self.table[index], self.flags[index], weight, self.law.take(index)
-        return Growth(*parts, self.options, self.categories)
+        return self._replace(rows=self.rows.take(index), law=self.law.take(index))
 
     @property
     def leaves(self) -> int:
         """Maximum number of leaves per tree."""
-        few, many = _LEAVES
-        return self.options.max_leaf_nodes or int(np.clip(self.flags.sum() ** 0.5 / 4, few, many))
+        few_labels = int(np.clip(self.rows.flags.sum() ** 0.5 / 4, *_LEAVES))
+        return self.options.max_leaf_nodes or few_labels
 
     def loss(self, f: Floats) -> float:
         """Return the negative log-likelihood of all labels."""
-        each = self.law.loss(self.flags, f)
-        return float(each.sum() if self.weight is None else self.weight @ each)
-
-
-class Trees(Protocol):
-    """Trees that can predict."""
-
-    def raw(self, table: NDArray[Any]) -> Floats:
-        """Return the raw scores f of the rows."""
-
-    def importances(self, n: int) -> Floats:
-        """Return the total gain of the splits on each of n columns."""
-
-
-class Growing(Protocol):
-    """Trees that are still growing, with held-out rows."""
-
-    # Trees added by each call of `grow`.
-    batch: int
-
-    def grow(self) -> None:
-        """Add the next trees."""
-
-    def held(self) -> Floats:
-        """Return the raw scores f of the held-out rows."""
-
-    def trees(self, rounds: int) -> Trees:
-        """Return the trees from the first `rounds` rounds."""
+        each, weight = self.law.loss(self.rows.flags, f), self.rows.weight
+        return float(each.sum() if weight is None else weight @ each)
 
 
 @dataclass(eq=False, repr=False)
@@ -217,7 +188,7 @@ class BoostedPU(PUEstimator):
             self.n_iter_, self.losses_ = self.max_iter, np.empty(0)
             self.trees_ = [self._grown(growth, self.max_iter)]
             return
-        racing = [self._start(growth.take(a), growth.table[b]) for a, b in folds]
+        racing = [self._start(growth.take(a), growth.rows.X[b]) for a, b in folds]
         tests = [growth.take(b) for _, b in folds]
         self.n_iter_, self.losses_, held = race(racing, tests, self.max_iter, self.patience)
         self.trees_ = [each.trees(self.n_iter_) for each in racing]
@@ -259,7 +230,7 @@ class BoostedPU(PUEstimator):
         rows = rows.as_random(self.setting)
         law = LabelLaw.of(rows.labels, self.setting, self.prior_)
         categories = [] if self.columns_ is None else list(self.columns_.categories)
-        return Growth(self._numbers(rows.X), rows.flags, rows.weight, law, self, categories)
+        return Growth(replace(rows, X=self._numbers(rows.X)), law, self, categories)
 
     def _chosen_folds(self, rows: Rows) -> list[Fold]:
         """Return pairs of training and held-out rows, or nothing if no held-out rows are needed."""
@@ -272,7 +243,7 @@ class BoostedPU(PUEstimator):
 
     def _start(self, growth: Growth, held: NDArray[Any]) -> Growing:
         # LightGBM rejects a table in which every column is constant.
-        engine = self._engine() if _varies(growth.table) else "scikit-learn"
+        engine = self._engine() if _varies(growth.rows.X) else "scikit-learn"
         return _ENGINES[engine](growth, held)
 
     def _engine(self) -> str:
@@ -284,7 +255,7 @@ class BoostedPU(PUEstimator):
         return self.engine
 
     def _grown(self, growth: Growth, rounds: int) -> Trees:
-        growing = self._start(growth, growth.table[:0])
+        growing = self._start(growth, growth.rows.X[:0])
         for _ in range(-(-rounds // growing.batch)):
             growing.grow()
         return growing.trees(rounds)
@@ -334,7 +305,7 @@ def race(
     held : list of ndarray
         Raw scores of the held-out rows after the best round.
     """
-    n, best, held = sum(test.flags.size for test in tests), 0, list[Any]()
+    n, best, held = sum(len(test.rows) for test in tests), 0, list[Any]()
     losses: list[float] = []
     batch = racing[0].batch
     most, patience = -(-most // batch), None if patience is None else -(-patience // batch)
@@ -353,18 +324,15 @@ class _Booster:
 
     def __init__(self, text: str, start: float) -> None:
         self.text, self.start = text, start
-        self._made: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"text": self.text, "start": self.start, "_made": None}
+        return {"text": self.text, "start": self.start}
 
-    @property
+    @cached_property
     def booster(self) -> Any:  # noqa: ANN401
-        if self._made is None:
-            with optional("BoostedPU(engine='lightgbm')"):
-                from lightgbm import Booster
-            self._made = Booster(model_str=self.text)
-        return self._made
+        with optional("BoostedPU(engine='lightgbm')"):
+            from lightgbm import Booster
+        return Booster(model_str=self.text)
 
     def raw(self, table: NDArray[Any]) -> Floats:
         return np.asarray(self.booster.predict(table, raw_score=True)) + self.start
@@ -384,7 +352,7 @@ class _LightGBM:
 
         self.growth, params = growth, _lightgbm_options(growth)
         data = lightgbm.Dataset(
-            growth.table, growth.flags, categorical_feature=growth.categories, params=params
+            growth.rows.X, growth.rows.flags, categorical_feature=growth.categories, params=params
         )
         self.booster = lightgbm.Booster(params, data)
         self.scores, self.n = growth.law.start * np.ones(len(held)), len(held)
@@ -397,10 +365,9 @@ class _LightGBM:
 
     def _slope(self, f: Floats, _: object) -> tuple[Floats, Floats]:
         growth = self.growth
-        slope, curvature = growth.law.slope(growth.flags, f + growth.law.start)
-        if growth.weight is None:
-            return slope, curvature
-        return slope * growth.weight, curvature * growth.weight
+        slope, curvature = growth.law.slope(growth.rows.flags, f + growth.law.start)
+        weight = growth.rows.weight
+        return (slope, curvature) if weight is None else (slope * weight, curvature * weight)
 
     def held(self) -> Floats:
         self.booster.eval_valid(self._note)
@@ -435,7 +402,7 @@ def _lightgbm_options(growth: Growth) -> dict[str, Any]:
 
 def _constraints(growth: Growth) -> list[int] | None:
     """Return one constraint per column; LightGBM would abort the process if they are invalid."""
-    given, (_, width) = growth.options.monotonic_cst, growth.table.shape
+    given, (_, width) = growth.options.monotonic_cst, growth.rows.X.shape
     if given is None:
         return None
     if isinstance(given, Mapping):
@@ -509,14 +476,14 @@ class _ScikitLearn:
 
         own, doubled = growth.options, bool((growth.law.rate < 1.0).any())
         # Bin the columns once: with weights, finding the bins in every fit is slow.
-        self.cuts = [find_cuts(column) for column in growth.table.T]
+        self.cuts = [find_cuts(column) for column in growth.rows.X.T]
         self.growth, self.rest = growth, binned(held, self.cuts)
-        self.twice = np.flatnonzero(~growth.flags) if doubled else np.empty(0, dtype=np.intp)
-        self.bins = binned(growth.table, self.cuts)
+        self.twice = np.flatnonzero(~growth.rows.flags) if doubled else np.empty(0, dtype=np.intp)
+        self.bins = binned(growth.rows.X, self.cuts)
         self.table = np.concatenate([self.bins, self.bins[self.twice]])
-        first = np.ones(growth.flags.size, dtype=int) if doubled else growth.flags.astype(int)
+        first = np.ones(len(growth.rows), dtype=int) if doubled else growth.rows.flags.astype(int)
         self.y = np.append(first, np.zeros(self.twice.size, dtype=int))
-        self.f = np.full(growth.flags.size, growth.law.start)
+        self.f = np.full(len(growth.rows), growth.law.start)
         self.model = HistGradientBoostingClassifier(
             learning_rate=own.learning_rate,
             max_iter=0,
@@ -539,11 +506,10 @@ class _ScikitLearn:
         self.f = self.trees().raw_of_bins(self.bins)
 
     def _weights(self) -> Floats:
-        growth = self.growth
-        mass = np.ones(growth.flags.size) if growth.weight is None else growth.weight
+        growth, mass = self.growth, self.growth.rows.mass
         if not self.twice.size:
             return mass
-        g = growth.law.expected(growth.flags, self.f)
+        g = growth.law.expected(growth.rows.flags, self.f)
         return np.append(mass * g, (mass * (1.0 - g))[self.twice])
 
     def held(self) -> Floats:
@@ -555,7 +521,10 @@ class _ScikitLearn:
         return _Histogram(model, self.cuts, self.growth.law.shift)
 
 
-_ENGINES: dict[str, Any] = {"lightgbm": _LightGBM, "scikit-learn": _ScikitLearn}
+# Trees that can predict, and trees that are still growing, with held-out rows.
+Trees: TypeAlias = _Booster | _Histogram
+Growing: TypeAlias = _LightGBM | _ScikitLearn
+_ENGINES: dict[str, type[Growing]] = {"lightgbm": _LightGBM, "scikit-learn": _ScikitLearn}
 
 
 def discriminate(rows: Rows, setting: Setting, seed: int) -> PUScores:

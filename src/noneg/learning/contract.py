@@ -130,6 +130,17 @@ class Batch:
     unl: View
     progress: float
 
+    @classmethod
+    def of(
+        cls, x: Tensor, strong: Tensor | None, pos: Tensor, unl: Tensor, progress: float
+    ) -> Batch:
+        """Return a batch, given all inputs and the indices of its P rows and of its U rows."""
+        n = len(pos)
+        weak = other = (x[:n], x[n:])
+        if strong is not x:
+            other = (None, None) if strong is None else (strong[:n], strong[n:])
+        return cls(x, View(weak[0], pos, other[0]), View(weak[1], unl, other[1]), progress)
+
 
 @dataclass(frozen=True, slots=True)
 class Epoch:

@@ -32,7 +32,6 @@ from noneg.learning.contract import (
     Batch,
     Epoch,
     PUData,
-    View,
     choose_correction,
     torch_generator,
 )
@@ -424,14 +423,10 @@ class Run:
         data, pos, unl = self.data, self.rows["pos"].next(), self.rows["unl"].next()
         raw = data.rows.index_select(0, torch.cat([pos, unl + data.n_pos]))
         x = raw if data.weak is None else data.weak(raw, self.views)
-        weak = strong = x.tensor_split([len(pos)])
-        if self.algorithm.needs_strong and data.strong is not None:
-            strong = data.strong(raw, self.views).tensor_split([len(pos)])
-        one, two = (
-            View(inputs, row, other if self.algorithm.needs_strong else None)
-            for inputs, row, other in zip(weak, (pos, unl), strong, strict=True)
-        )
-        return Batch(x, one, two, self.step / self.total)
+        strong = None
+        if self.algorithm.needs_strong:
+            strong = x if data.strong is None else data.strong(raw, self.views)
+        return Batch.of(x, strong, pos, unl, self.step / self.total)
 
     def _checkpoint(self, loss: Tensor) -> None:
         algorithm, entry = self.algorithm, {"step": float(self.step), "loss": float(loss.detach())}

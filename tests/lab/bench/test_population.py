@@ -13,15 +13,13 @@ from noneg.errors import InputError
 from noneg.lab.bench import RunConfig, load_records, select, sweep
 from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
 from noneg.lab.bench.draws import draw
-from noneg.lab.bench.engine import run_all
+from noneg.lab.bench.engine import Crew, families, make_member, run_all
 from noneg.lab.bench.measures import on_validation
 from noneg.lab.bench.population import Population
 from noneg.lab.bench.programs import row_plan
-from noneg.lab.bench.together import Crew, families, make_member
-from noneg.lab.bench.work import arguments, make_trainer, set_up, versions
+from noneg.lab.bench.work import set_up, started, versions
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.streams import RowStream, seeded
-from noneg.learning.training import Run
+from noneg.learning.streams import RowStream
 
 # Here an epoch has five steps, so that every method goes through its stages.
 RUN = RunConfig(
@@ -46,10 +44,7 @@ def weights(algorithm):
 
 
 def alone(run):
-    setup = set_up(run)
-    trainer = make_trainer(run, setup, device="cpu")
-    with seeded(trainer.seed, torch.device("cpu")):
-        begun = Run(trainer, **arguments(run, draw(run), setup))
+    with started(run, draw(run), device="cpu") as begun:
         for module in begun.algorithm.players.values():
             module.train()
         while begun.step < begun.total:
@@ -112,10 +107,10 @@ class Exploding(ALGORITHMS["nnpu"]):
 
 def test_a_diverging_member_does_not_hurt_the_others():
     runs = [replace(RUN, split=k) for k in range(3)]
-    members = [make_member(run, set_up(run), "cpu") for run in runs]
+    members = [make_member(run, "cpu") for run in runs]
     for member in members:
         member.run.algorithm.__class__ = Exploding
-    population = Population(members, 0.5)
+    population = Population(members)
     population._hyper["beyond"] = torch.tensor([math.inf, 0.5, math.inf])
     while population.step < population.total:
         population.advance()
@@ -151,6 +146,13 @@ def test_methods_that_cannot_be_stacked_are_trained_alone(tmp_path):
     assert counts["done"] == 1
 
 
+def test_runs_without_enough_rows_are_failed_records(tmp_path):
+    counts = run_all([replace(RUN, setting="two-sample"), RUN], tmp_path, population=2)
+    assert (counts["done"], counts["failed"]) == (1, 1)
+    (error,) = (r["error"] for r in load_records(tmp_path) if r["status"] == "failed")
+    assert "must leave enough rows of every class of breast_cancer" in error
+
+
 def test_families_share_a_program():
     runs = [replace(RUN, configuration=k, split=s) for k in range(4) for s in range(2)]
     found = families(runs)
@@ -161,9 +163,9 @@ def test_families_share_a_program():
 
 
 def test_unlike_members_are_rejected():
-    members = [make_member(r, set_up(r), "cpu") for r in (RUN, replace(RUN, steps=40))]
+    members = [make_member(r, "cpu") for r in (RUN, replace(RUN, steps=40))]
     with pytest.raises(InputError, match="'runs' must share one algorithm"):
-        Population(members, 0.5)
+        Population(members)
 
 
 @pytest.mark.parametrize("setting", ["one-sample", "two-sample"])

@@ -1,36 +1,62 @@
-"""Many runs, in local processes or on the workers of a Dask cluster.
+"""Many runs: in local processes, on the workers of a Dask cluster, or trained as populations.
 
 Each run writes its own record, so only its status is sent back, a killed sweep loses only the runs
-in progress, and a run can safely be retried.
+in progress, and a run can safely be retried. The record of a run trained in a population contains
+the checkpoints selected by any criterion, measured as in a single run; `noneg.lab.bench.select`
+gives the same result as with a record of all checkpoints.
 """
 
 from __future__ import annotations
 
 import math
 import time
-from functools import partial
+from collections import defaultdict
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from dataclasses import fields, replace
+from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from noneg.atomic import sweep
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.records import open_runs
+from noneg.lab.bench.draws import draw
+from noneg.lab.bench.measures import measure
+from noneg.lab.bench.protocol import RunConfig, find_plan
+from noneg.lab.bench.records import open_runs, write_record
+
+with optional("noneg bench run"):
+    import torch
+
+    from noneg.lab.bench.criteria import probabilities
+    from noneg.lab.bench.population import Member, Population
+    from noneg.lab.bench.work import (
+        LEFT,
+        done,
+        facts,
+        failure,
+        perform_and_write,
+        set_up,
+        started,
+    )
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from noneg.lab.bench.protocol import RunConfig
+    from numpy.typing import NDArray
+
+    from noneg.lab.bench.draws import Draw
     from noneg.learning.training import Precision
 
-    Tell = Callable[[int, int, int], None]
+    Family = list[RunConfig]
     Ends = Generator[str, None, None]
 
 # Number of times a cluster retries a run whose worker died.
 RETRIES = 3
-# Status of a run that was not started in time.
-LEFT = "left"
 
 
 def run_all(  # noqa: PLR0913
@@ -44,7 +70,7 @@ def run_all(  # noqa: PLR0913
     population: int | None = None,
     retry_failed: bool = False,
     seconds: float | None = None,
-    tell: Tell | None = None,
+    tell: Callable[[int, int, int], None] | None = None,
 ) -> dict[str, int]:
     """Perform all runs that have no record yet, in order.
 
@@ -80,20 +106,18 @@ def run_all(  # noqa: PLR0913
     asked = list(dict.fromkeys(runs))
     left, damaged = open_runs(folder, asked, retry_failed=retry_failed)
     counts = {"done": 0, "failed": 0, "kept": len(asked) - len(left), "damaged": len(damaged)}
-    # Use an absolute path, since workers may start in another folder.
-    work = partial(_work, folder=str(Path(folder).absolute()), device=device, precision=precision)
     deadline = math.inf if seconds is None else time.time() + seconds
     if population is not None:
         check_population(population, scheduler, precision)
-        from noneg.lab.bench.together import train_together
-
         ends = train_together(
             left, population, folder=folder, device=device, jobs=jobs, deadline=deadline
         )
-    elif scheduler:
-        ends = _on_cluster(left, partial(work, deadline=deadline), scheduler)
     else:
-        ends = _here(left, partial(work, deadline=deadline), jobs)
+        # Use an absolute path, since workers may start in another folder.
+        place = str(Path(folder).absolute())
+        known = {"device": device, "precision": precision, "deadline": deadline}
+        work = partial(perform_and_write, folder=place, **known)
+        ends = _on_cluster(left, work, scheduler) if scheduler else _here(left, work, jobs)
     try:
         for status in ends:
             if status == LEFT:
@@ -119,16 +143,6 @@ def check_population(population: int, scheduler: str | None, precision: Precisio
         raise InputError("precision", "must be 'float32' with 'population'", value=precision)
 
 
-def _work(
-    run: RunConfig, *, folder: str, device: str | None, precision: Precision, deadline: float
-) -> str:
-    if time.time() > deadline:
-        return LEFT
-    from noneg.lab.bench.work import perform_and_write
-
-    return perform_and_write(run, folder, device=device, precision=precision)
-
-
 def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int) -> Ends:
     with optional("'jobs'"):
         from joblib import Parallel, delayed
@@ -148,3 +162,204 @@ def _on_cluster(
         futures = [client.submit(work, run, key=run.key, retries=RETRIES) for run in runs]
         for future in as_completed(futures):  # type: ignore[no-untyped-call]
             yield str(future.result())
+
+
+def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
+    """Group the runs that can share one program, in order of first appearance.
+
+    Parameters
+    ----------
+    runs : iterable of RunConfig
+    apart : bool
+        Whether runs with different hyperparameters are put in different groups.
+    """
+    found: dict[tuple[Any, ...], Family] = defaultdict(list)
+    for run in runs:
+        setup = set_up(run)
+        options = {f.name: getattr(setup.algorithm, f.name) for f in fields(setup.algorithm)}
+        fixed = {k: v for k, v in options.items() if apart or not isinstance(v, float)}
+        plan = find_plan(run.dataset)
+        # Other versions of a data set have rows of the same sizes.
+        world = replace(run, dataset=plan.source or run.dataset, case=1, configuration=0, split=0)
+        world, prior = replace(world, options=()), plan.prior(run.case)
+        found[world, prior, setup.batch, tuple(sorted(fixed.items()))].append(run)
+    return list(found.values())
+
+
+def train_together(
+    runs: Sequence[RunConfig],
+    size: int,
+    *,
+    folder: str | os.PathLike[str],
+    device: str | None = None,
+    jobs: int = 1,
+    deadline: float = float("inf"),
+) -> Generator[str, None, None]:
+    """Train runs as populations, and yield "done" or "failed" as their records are written.
+
+    Parameters
+    ----------
+    runs : sequence of RunConfig
+    size : int
+        Number of runs to train at once.
+    folder : path
+        Folder for the records.
+    device : str, optional
+    jobs : int
+        Number of processes for measuring.
+    deadline : float
+        Time after which no run is started.
+    """
+    cuts = ((family, start) for family in families(runs) for start in range(0, len(family), size))
+    found = [family[start : start + size] for family, start in cuts]
+    with Crew(folder, device=device, jobs=jobs) as crew:
+        while crew.going or (found and time.time() < deadline):
+            while found and crew.size + len(found[0]) <= size and time.time() < deadline:
+                crew.begin(found.pop(0))
+            crew.advance()
+            yield from crew.write(wait=jobs == 1)
+        yield from crew.write()
+
+
+@lru_cache(maxsize=32)
+def _rows(**world: Any) -> Draw:  # noqa: ANN401
+    return draw(RunConfig(algorithm="nnpu", **world))
+
+
+def rows_of(run: RunConfig) -> Draw:
+    """Return the rows of a run, which do not depend on the method."""
+    names = ("dataset", "setting", "case", "rate", "split")
+    return _rows(**{name: getattr(run, name) for name in names})
+
+
+def make_member(run: RunConfig, device: str | None) -> Member:
+    """Return a run at its first step."""
+    rows = rows_of(run)
+    with started(run, rows, device=device) as begun:
+        random = torch.get_rng_state()
+    held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
+    labels = torch.from_numpy(rows.validation.labels)
+    return Member(begun, torch.from_numpy(np.concatenate(held)), labels, random)
+
+
+class Crew:
+    """Populations that train in parallel, and the processes that measure their checkpoints.
+
+    Parameters
+    ----------
+    folder : path
+        Folder for the records.
+    device : str, optional
+    jobs : int
+        Number of processes for measuring.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], *, device: str | None = None, jobs: int = 1
+    ) -> None:
+        self.folder, self.device = folder, device
+        self.pool: Executor | None = None
+        if jobs > 1:
+            self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+        self.going: list[tuple[Family, Population]] = []
+        self.waiting: list[tuple[RunConfig, dict[str, Any], list[Any]]] = []
+        self.ended: list[str] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+
+    @property
+    def size(self) -> int:
+        """Number of runs in training."""
+        return sum(len(family) for family, _ in self.going)
+
+    def begin(self, family: Family) -> None:
+        """Start training a family alongside the others."""
+        self.going += self._populations(family)
+
+    def advance(self) -> None:
+        """Train all populations to the next checkpoint; submit finished ones for measuring."""
+        if not self.going:
+            return
+        size, start, worked = self.size, time.perf_counter(), time.process_time()
+        for _, population in self.going:
+            population.advance()
+        ended = [one for one in self.going if one[1].step >= one[1].total]
+        for _, population in ended:
+            population.wait()
+        # The time for a round is divided among all runs trained in it.
+        spent = (time.perf_counter() - start) / size, (time.process_time() - worked) / size
+        for _, population in self.going:
+            population.spent += np.array(spent)
+        for family, population in ended:
+            self._hand_over(family, population, size)
+        self.going = [one for one in self.going if one not in ended]
+
+    def _populations(self, family: Family) -> list[tuple[Family, Population]]:
+        """Return one population, or several if the members' hyperparameters must be equal.
+
+        Runs that cannot be trained as a population are trained here, one after the other.
+        """
+        if find_plan(family[0].dataset).kind != "image":
+            for parts in ([family], families(family, apart=True)):
+                try:
+                    return [(part, self._population(part)) for part in parts]
+                except (RuntimeError, TypeError, ValueError):
+                    continue
+        threads = torch.get_num_threads()
+        self.ended += [
+            perform_and_write(run, self.folder, device=self.device, threads=threads)
+            for run in family
+        ]
+        return []
+
+    def _population(self, family: Family) -> Population:
+        members = [make_member(run, self.device) for run in family]
+        population = Population(members)
+        population.rehearse()
+        return population
+
+    def _hand_over(self, family: Family, population: Population, size: int) -> None:
+        """Submit the checkpoints kept by a population for measuring."""
+        times = dict(zip(("seconds", "cpu_seconds"), population.spent.tolist(), strict=True))
+        known = {"device": population.device.type, "precision": "float32", "population": size}
+        found = population.checkpoints
+        best, chosen, kept, finite, ended = (
+            part.cpu().numpy()
+            for part in (found.best, found.chosen, found.kept, found.finite, found.ended)
+        )
+        for m, run in enumerate(family):
+            steps = np.where(np.isfinite(best[:, m]), chosen[:, m], 0)
+            places = {int(step): k for k, step in enumerate(steps) if step}
+            error = population.errors.get(m)
+            if error is None and not finite[m] and not places:
+                title = population.template.title
+                error = FloatingPointError(f"The loss of {title} is not finite at step {ended[m]}.")
+            if error is not None:
+                write_record(self.folder, run, failure(error))
+                self.ended.append("failed")
+                continue
+            jobs = [self._submit(run, step, kept[places[step], m]) for step in sorted(places)]
+            self.waiting.append((run, times | known | {"diverged": not finite[m]}, jobs))
+
+    def _submit(self, run: RunConfig, step: int, logits: NDArray[np.float32]) -> Any:  # noqa: ANN401
+        scores = probabilities(torch.from_numpy(logits)).numpy()
+        given: Any = (scores, step, *facts(run, rows_of(run)))
+        return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
+
+    def write(self, *, wait: bool = True) -> list[str]:
+        """Write the measured records (all of them with `wait`), and return the runs' statuses."""
+        left = []
+        for run, known, jobs in self.waiting:
+            if not wait and any(isinstance(job, Future) and not job.done() for job in jobs):
+                left.append((run, known, jobs))
+                continue
+            history = [job.result() if isinstance(job, Future) else job for job in jobs]
+            write_record(self.folder, run, done(run, history, **known))
+            self.ended.append("done")
+        self.waiting, ended, self.ended = left, self.ended, []
+        return ended

@@ -23,6 +23,8 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import Checkpoints, Criteria
@@ -43,7 +45,7 @@ with optional("noneg bench run"):
     import torch
     from torch.func import functional_call, vmap
 
-    from noneg.learning.contract import Algorithm, Batch, View
+    from noneg.learning.contract import Algorithm, Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -89,17 +91,17 @@ class Population:
     ----------
     members : sequence of Member
         Members with the same algorithm, task, batch size and number of steps.
-    prior : float
-        Prior for the criteria.
     """
 
-    def __init__(self, members: Sequence[Member], prior: float) -> None:
+    def __init__(self, members: Sequence[Member]) -> None:
         self.runs = [member.run for member in members]
         first = self.runs[0]
         _check_alike(self.runs)
         self.device, self.task = first.device, first.algorithm.task
         self.size, self.length, self.total = first.trainer.batch_size, first.length, first.total
         self.every, self.step = first.every, 0
+        # Seconds and processor seconds for each member.
+        self.spent = np.zeros(2)
         self.errors: dict[int, Exception] = {}
         self.stream: Any = None
         if self.device.type == "cuda":  # pragma: no cover - needs a GPU
@@ -113,7 +115,7 @@ class Population:
         self._views: dict[str, list[Any]] = {}
         self._stack_weights()
         self._stack_rows()
-        self._stack_held(members, prior)
+        self._stack_held(members)
         self._hyper = self._differing()
         kind = type(first.algorithm)
         self._moved = kind.start_epoch is not Algorithm.start_epoch
@@ -165,11 +167,13 @@ class Population:
             black = [run.data.weak.black for run in self.runs]  # type: ignore[union-attr]
             self.black = torch.tensor(black, device=self.device).reshape(m, 1, 1)
 
-    def _stack_held(self, members: Sequence[Member], prior: float) -> None:
+    def _stack_held(self, members: Sequence[Member]) -> None:
         """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
-        held_out = self.runs[0].validation
-        if held_out is None:
-            raise InputError("validation", "must be given: a population needs held-out rows.")
+        held_out, prior = self.runs[0].validation, self.task.population_prior
+        if held_out is None or prior is None:
+            raise InputError(
+                "validation", "must be given: a population needs held-out rows and a prior."
+            )
         self.held = torch.stack([one.held for one in members]).to(self.device)
         labels = torch.stack([one.labels for one in members]).to(self.device)
         criteria = Criteria(held_out.n_pos, held_out.n_unl, prior, self.task.setting)
@@ -331,10 +335,9 @@ class Population:
             row: Tensor,
             draws: list[Tensor],
         ) -> Tensor:
-            other = (strong[:n], strong[n:]) if template.needs_strong else (None, None)
-            pos = View(x[:n], row[:n], other[0])
-            unl = View(x[n:], row[n:] - self.task.n_pos, other[1])
-            batch = Batch(x, pos, unl, progress)  # type: ignore[arg-type]
+            other = strong if template.needs_strong else None
+            rows = row[:n], row[n:] - self.task.n_pos
+            batch = Batch.of(x, other, *rows, progress)  # type: ignore[arg-type]
             self._put(hyper, state, iter(draws))
             return functional_call(self.shell, weights, (lambda: work(batch),))
 
@@ -394,9 +397,8 @@ class Population:
             setattr(twin, name, noted(name, make, draws))
         n, zero = self.size, torch.zeros(1, dtype=torch.int64, device=self.device)
         x, row = self.bank[: 2 * n], zero.expand(n)
-        parts = (x[:n], x[n:])
-        pos, unl = (View(part, row, part if twin.needs_strong else None) for part in parts)
-        batch = Batch(x, pos, unl, self.step / self.total)
+        strong = x if twin.needs_strong else None
+        batch = Batch.of(x, strong, row, row, self.step / self.total)
         for player in turns:
             twin.loss(player, batch)
         with torch.no_grad():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,21 +26,24 @@ with optional("noneg bench run"):
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.contract import LogUniform, PUData, space
-    from noneg.learning.training import Trainer
+    from noneg.learning.streams import seeded
+    from noneg.learning.training import Run, Trainer, find_device
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from torch import nn
 
     from noneg.lab.bench.draws import Draw
     from noneg.lab.bench.protocol import RunConfig
     from noneg.learning.contract import Algorithm
-    from noneg.learning.training import Precision
+    from noneg.learning.training import Monitor, Precision
 
 # Training rows have no true labels, so algorithms that need them are excluded.
 METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]
+# Status of a run that was not started in time.
+LEFT = "left"
 LEARNING_RATE, SEARCHED_RATE = 1e-3, LogUniform(10**-4.5, 10**-2.5)
 
 
@@ -133,26 +137,28 @@ def perform(
     precision : {"float32", "bfloat16", "float16"}
         Precision of the trainer. Like the device, it is recorded but not part of the run's name.
     """
-    rows, setup = draw(run), set_up(run)
-    trainer = make_trainer(run, setup, device=device, precision=precision)
+    rows = draw(run)
     start, worked = time.perf_counter(), time.process_time()
-    fit = trainer.fit(**arguments(run, rows, setup), monitor=_monitor(run, rows))
-    return {
-        "status": "done",
-        "checkpoints": columns(fit.history),
-        "seconds": time.perf_counter() - start,
-        "cpu_seconds": time.process_time() - worked,
-        "device": fit.algorithm.device.type,
-        "precision": precision,
-        "diverged": fit.diverged,
-        "hyperparameters": hyperparameters(setup),
-        "versions": versions_used(),
-    }
+    with started(run, rows, device=device, precision=precision) as begun:
+        begun.monitor = _monitor(run, rows)
+        fit = begun.go()
+    return done(
+        run,
+        fit.history,
+        seconds=time.perf_counter() - start,
+        cpu_seconds=time.process_time() - worked,
+        device=fit.algorithm.device.type,
+        precision=precision,
+        diverged=fit.diverged,
+    )
 
 
-def hyperparameters(setup: Setup) -> dict[str, Any]:
-    """Return the hyperparameters to store in a record."""
-    return {"lr": setup.lr, "batch": setup.batch, **setup.drawn}
+def done(run: RunConfig, history: list[dict[str, float]], **known: object) -> dict[str, Any]:
+    """Return the record of a run, with the measures of its checkpoints and further facts."""
+    setup = set_up(run)
+    drawn = {"lr": setup.lr, "batch": setup.batch, **setup.drawn}
+    record = {"status": "done", "checkpoints": columns(history), **known}
+    return record | {"hyperparameters": drawn, "versions": versions_used()}
 
 
 def told_prior(run: RunConfig, rows: Draw) -> float:
@@ -160,33 +166,31 @@ def told_prior(run: RunConfig, rows: Draw) -> float:
     return rows.prior if run.given_prior is None else run.given_prior
 
 
-def make_trainer(
-    run: RunConfig, setup: Setup, *, device: str | None, precision: Precision = "float32"
-) -> Trainer:
-    """Return the trainer for a run."""
-    return Trainer(
+@contextmanager
+def started(run: RunConfig, rows: Draw, **options: Any) -> Iterator[Run]:  # noqa: ANN401
+    """Seed torch's random state, and yield the run at its first step; options are the trainer's."""
+    setup = set_up(run)
+    trainer = Trainer(
         steps=run.steps,
         batch_size=setup.batch,
         optimizer="sgd",
         lr=setup.lr,
-        seed=_seed(run),
-        device=device,
-        precision=precision,
+        # The same for every method.
+        seed=1000 * run.split + run.configuration,
         checkpoint_every=run.every,
+        **options,
     )
-
-
-def arguments(run: RunConfig, rows: Draw, setup: Setup) -> dict[str, Any]:
-    """Return the arguments for the trainer's `fit`."""
-    return {
-        "algorithm": setup.algorithm,
-        "network": _network(run, rows),
-        "data": _varied(run, rows),
-        "setting": run.setting,
-        "prior": told_prior(run, rows),
-        "correction": run.correction,
-        "validation": _tensors(rows.validation),
-    }
+    with seeded(trainer.seed, find_device(trainer.device)):
+        yield Run(
+            trainer,
+            setup.algorithm,
+            _network(run, rows),
+            _varied(run, rows),
+            setting=run.setting,
+            prior=told_prior(run, rows),
+            correction=run.correction,
+            validation=_tensors(rows.validation),
+        )
 
 
 def failure(error: Exception) -> dict[str, Any]:
@@ -206,14 +210,17 @@ def perform_and_write(
     device: str | None = None,
     precision: Precision = "float32",
     threads: int = 1,
+    deadline: float = math.inf,
 ) -> str:
     """Train one run and write its record; an error during the run is recorded as a failure.
 
     Returns
     -------
     str
-        "done" or "failed".
+        "done", "failed", or "left" if it is past the deadline, in which case nothing is done.
     """
+    if time.time() > deadline:
+        return LEFT
     torch.set_num_threads(threads)
     try:
         content = perform(run, device=device, precision=precision)
@@ -221,11 +228,6 @@ def perform_and_write(
         content = failure(error)
     write_record(folder, run, content)
     return str(content["status"])
-
-
-def _seed(run: RunConfig) -> int:
-    """Return the seed for weights and batches, which is the same for every method."""
-    return 1000 * run.split + run.configuration
 
 
 def _tensors(part: Any) -> PUData:  # noqa: ANN401
@@ -262,7 +264,7 @@ def facts(run: RunConfig, rows: Draw) -> tuple[Any, ...]:
     return *labels, told_prior(run, rows), run.setting
 
 
-def _monitor(run: RunConfig, rows: Draw) -> Callable[[Algorithm, int], dict[str, float]]:
+def _monitor(run: RunConfig, rows: Draw) -> Monitor:
     """Return the function that measures at a checkpoint."""
     held, known = rows.validation, facts(run, rows)
     parts = [torch.from_numpy(x) for x in (held.positive, held.unlabeled, rows.test.rows)]
