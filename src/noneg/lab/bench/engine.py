@@ -115,7 +115,7 @@ def run_all(  # noqa: PLR0913
     else:
         # Use an absolute path, since workers may start in another folder.
         place = str(Path(folder).absolute())
-        known = {"device": device, "precision": precision, "deadline": deadline}
+        known: Any = {"device": device, "precision": precision, "deadline": deadline}
         work = partial(perform_and_write, folder=place, **known)
         ends = _on_cluster(left, work, scheduler) if scheduler else _here(left, work, jobs)
     try:

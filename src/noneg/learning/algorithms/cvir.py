@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-from noneg.learning.contract import Algorithm, Batch, Epoch, PUData
+from noneg.learning.contract import Algorithm, Batch, Epoch, PUData, Variant
 from noneg.learning.task import logit
 
 # Estimated shares of exactly 0 or 1 would make the log odds of the prior infinite.
@@ -44,7 +45,7 @@ class CVIR(Algorithm):
         "are dropped as well."
     )
     corrections = ()
-    variants = ("ref", "bench")
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
 
     def prepare(self, data: PUData) -> None:
         """Keep every row until the first epoch."""

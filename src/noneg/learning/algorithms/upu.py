@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
-from noneg.learning.contract import Algorithm, Batch
+from noneg.learning.contract import Algorithm, Batch, Variant
 from noneg.learning.losses import LossName, MarginLoss, find_loss, pu_risks
 
 
@@ -16,7 +17,7 @@ class Risk(Algorithm):
 
     loss_name: LossName = "logistic"
 
-    variants = ("ref", "bench")
+    variants: ClassVar[tuple[Variant, ...]] = ("ref", "bench")
     consistent = True
     bench_corrections = ("batch", "none")
 
