@@ -136,9 +136,10 @@ class Batch:
     ) -> Batch:
         """Return a batch, given all inputs and the indices of its P rows and of its U rows."""
         n = len(pos)
-        weak = other = (x[:n], x[n:])
-        if strong is not x:
-            other = (None, None) if strong is None else (strong[:n], strong[n:])
+        weak = x[:n], x[n:]
+        if strong is None:
+            return cls(x, View(weak[0], pos), View(weak[1], unl), progress)
+        other = weak if strong is x else (strong[:n], strong[n:])
         return cls(x, View(weak[0], pos, other[0]), View(weak[1], unl, other[1]), progress)
 
 

@@ -188,18 +188,14 @@ class PUClassifier(PUEstimator):
     def _fitted(self, name: str, rows: Rows) -> PUEstimator:
         """Return a table learner, fitted with the given or estimated prior."""
         kind = TABLE_LEARNERS[name]
-        own = {item.name for item in fields(kind)} - {"folds"}
-        shared = {key: value for key, value in self._shared().items() if key in own}
+        own = {item.name for item in fields(kind)} & {"setting", "n_jobs", "random_state"}
+        shared = {"prior": self.prior_} | {key: getattr(self, key) for key in own}
         if kind is BoostedPU:
             shared["folds"] = self.folds
             if self.recalibrate != "default":
                 shared["recalibrate"] = self.recalibrate
         model = kind(**shared)
         return model.fit(rows.X, rows.flags, rows.weight, propensity=rows.propensity)
-
-    def _shared(self) -> dict[str, Any]:
-        names = ("setting", "n_jobs", "random_state")
-        return {"prior": self.prior_, **{name: getattr(self, name) for name in names}}
 
     def _choose(self, rows: Rows) -> str:
         """Return the learner under which the labels of held-out rows are most likely."""

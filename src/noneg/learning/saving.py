@@ -293,20 +293,26 @@ def save_onnx(model: Any, path: str | os.PathLike[str]) -> None:  # noqa: ANN401
 
 
 def _graph(model: Any) -> Any:  # noqa: ANN401
-    from onnx import TensorProto, helper
+    from onnx import helper
 
     check_is_fitted(model)
     learner = getattr(model, "model_", None) or model
+    constants: dict[str, Any] = {}
     if isinstance(learner, LinearPU):
-        nodes, inputs = _linear_nodes(learner), [_numbers_input(learner.n_features_in_)]
+        nodes, inputs = [helper.make_node("MatMul", [_INPUT, "weights"], ["sum"])], []
+        constants["weights"], level = learner.coef_[:, None], learner.intercept_
     elif isinstance(learner, BoostedPU):
         _check_boosted(learner)
-        nodes, inputs = _boosted_nodes(learner)
+        nodes, inputs, level = _boosted_nodes(learner)
     else:
         rule = "must be BoostedPU or LinearPU, or a PUClassifier that uses one of them"
         raise InputError("model", rule, value=type(learner).__name__)
-    out = helper.make_tensor_value_info(_OUTPUT, TensorProto.DOUBLE, [None, 1])
-    return helper.make_graph(nodes, "noneg", inputs, [out])
+    nodes.append(helper.make_node("Add", ["sum", "level"], ["margin"]))
+    nodes.append(helper.make_node("Sigmoid", ["margin"], [_OUTPUT]))
+    constants["level"] = [level]
+    tensors = [_tensor(values, name=name) for name, values in constants.items()]
+    inputs = inputs or [_value(_INPUT, learner.n_features_in_)]
+    return helper.make_graph(nodes, "noneg", inputs, [_value(_OUTPUT)], tensors)
 
 
 def _check_boosted(model: BoostedPU) -> None:
@@ -318,38 +324,18 @@ def _check_boosted(model: BoostedPU) -> None:
         raise InputError("model", rule, remedy="Fit it with engine='lightgbm'.")
 
 
-def _numbers_input(columns: int) -> Any:  # noqa: ANN401
+def _value(name: str, columns: int = 1, kind: str = "DOUBLE") -> Any:  # noqa: ANN401
+    """Return the description of an input or of the output."""
     from onnx import TensorProto, helper
 
-    return helper.make_tensor_value_info(_INPUT, TensorProto.DOUBLE, [None, columns])
+    return helper.make_tensor_value_info(name, getattr(TensorProto, kind), [None, columns])
 
 
-def _constant(name: str, values: Any) -> Any:  # noqa: ANN401
-    from onnx import helper
+def _boosted_nodes(model: BoostedPU) -> tuple[list[Any], list[Any], float]:
+    """Return the trees as nodes, the inputs if there are texts, and the level to add.
 
-    return helper.make_node("Constant", [], [name], value=_tensor(values, name=name))
-
-
-def _linear_nodes(model: LinearPU) -> list[Any]:
-    from onnx import helper
-
-    product = helper.make_node("MatMul", [_INPUT, "weights"], ["product"])
-    weights = _constant("weights", model.coef_[:, None])
-    return [weights, product, *_sigmoid("product", model.intercept_)]
-
-
-def _sigmoid(name: str, level: float) -> list[Any]:
-    from onnx import helper
-
-    return [
-        _constant("level", [level]),
-        helper.make_node("Add", [name, "level"], ["margin"]),
-        helper.make_node("Sigmoid", ["margin"], [_OUTPUT]),
-    ]
-
-
-def _boosted_nodes(model: BoostedPU) -> tuple[list[Any], list[Any]]:
-    """Return the trees and the line as nodes; leaves are scaled so that folds are averaged."""
+    Leaves are scaled by the slope of the line, and so that folds are averaged.
+    """
     from onnx import helper
 
     ensemble, (slope, level) = _Ensemble(), model.line_
@@ -361,21 +347,19 @@ def _boosted_nodes(model: BoostedPU) -> tuple[list[Any], list[Any]]:
             ensemble.add_tree(tree["tree_structure"], scale)
     nodes, inputs = _encoded(model)
     own = {"domain": "ai.onnx.ml", **ensemble.attributes()}
-    nodes += [helper.make_node("TreeEnsemble", [_INPUT], ["sum"], **own), *_sigmoid("sum", level)]
-    return nodes, inputs
+    return [*nodes, helper.make_node("TreeEnsemble", [_INPUT], ["sum"], **own)], inputs, level
 
 
 def _encoded(model: BoostedPU) -> tuple[list[Any], list[Any]]:
-    """Return the nodes that encode text columns as numbers, and the graph's inputs."""
+    """Return the nodes that encode text columns as numbers, and their inputs, if there are any."""
     from onnx import TensorProto, helper
 
     if model.columns_ is None or not model.columns_.categories:
-        return [], [_numbers_input(model.n_features_in_)]
+        return [], []
     nodes, inputs, parts = [], [], []
     for k, name in enumerate(map(str, model.feature_names_in_)):
         known = model.columns_.categories.get(k)
-        kind = TensorProto.DOUBLE if known is None else TensorProto.STRING
-        inputs.append(helper.make_tensor_value_info(name, kind, [None, 1]))
+        inputs.append(_value(name, kind="DOUBLE" if known is None else "STRING"))
         parts.append(name if known is None else f"code of {name}")
         if known is not None:
             codes: dict[str, Any] = {

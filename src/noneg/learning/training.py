@@ -326,7 +326,7 @@ class Run:
         *,
         setting: Setting,
         prior: float | None = None,
-        correction: Correction | None = None,
+        correction: str | None = None,
         validation: PUData | None = None,
         monitor: Monitor | None = None,
     ) -> None:

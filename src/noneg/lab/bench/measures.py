@@ -83,11 +83,14 @@ def on_validation(
     ``proxy_accuracy_slip`` is the criterion in the benchmark's published code: in the one-sample
     setting, it adds the labeled positives above the threshold instead of those below.
     """
-    share = positive.size / (positive.size + unlabeled.size)
     scores = PUScores(positive, unlabeled, prior=prior, setting=setting)
     found = _values(criteria(), scores)
-    found["oracle_accuracy"] = _oracle(positive, unlabeled, labels, setting)
-    found["proxy_accuracy_slip"] += _slip(positive, share, setting)
+    y = np.concatenate([np.ones(positive.size, dtype=np.int64), labels])
+    both, flags = np.concatenate([positive, unlabeled]), np.arange(y.size) < positive.size
+    found["oracle_accuracy"] = oracle_accuracy(y, both, labeled=flags, setting=setting)
+    if is_pooled(setting):
+        above = float((positive >= THRESHOLD).mean())
+        found["proxy_accuracy_slip"] += positive.size / y.size * (2.0 * above - 1.0)
     # Separable or constant scores are common early in training; the fit is still finite.
     calibrator = fit_quietly(Platt(fit="risk"), scores)
     after = calibrator.transform(positive), calibrator.transform(unlabeled)
@@ -97,20 +100,6 @@ def on_validation(
 
 def _values(columns: Mapping[str, str], scores: PUScores) -> dict[str, float]:
     return {name: METRICS[metric].function(scores) for name, metric in columns.items()}
-
-
-def _slip(positive: Floats, share: float, setting: Setting) -> float:
-    """Return the excess of the published criterion, which counts the wrong labeled rows."""
-    above = float((positive >= THRESHOLD).mean())
-    return share * (2.0 * above - 1.0) if is_pooled(setting) else 0.0
-
-
-def _oracle(
-    positive: Floats, unlabeled: Floats, labels: NDArray[np.int64], setting: Setting
-) -> float:
-    y = np.concatenate([np.ones(positive.size, dtype=np.int64), labels])
-    s = np.concatenate([positive, unlabeled])
-    return oracle_accuracy(y, s, labeled=np.arange(y.size) < positive.size, setting=setting)
 
 
 def on_test(

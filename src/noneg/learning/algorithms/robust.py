@@ -108,13 +108,10 @@ class RobustPU(Algorithm):
         """Return the hardness of rows: the logistic loss at a temperature."""
         heat = self.heat_pos if labeled else self.heat_unl
         if self.bench:
-            return softplus(-self.positive_logits(x) / heat)
+            # The logit of the positive class alone.
+            return softplus(-self.outputs(x).reshape(len(x), -1)[:, -1] / heat)
         f = self.margins(x)
         return softplus((-f if labeled else f) / heat)
-
-    def positive_logits(self, x: Tensor) -> Tensor:
-        """Return the logit of the positive class alone, as used in the benchmark."""
-        return self.outputs(x).reshape(len(x), -1)[:, -1]
 
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the risk for the current stage."""
