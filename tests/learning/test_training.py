@@ -12,9 +12,8 @@ from torch import nn
 from noneg.learning.algorithms import ALGORITHMS
 from noneg.learning.contract import Algorithm, PUData
 from noneg.learning.networks import MLP, new_network
-from noneg.learning.streams import RowStream
 from noneg.learning.task import make_task
-from noneg.learning.training import Trainer, progress_bar, train, validation_value
+from noneg.learning.training import RowStream, Trainer, progress_bar, train, validation_value
 
 
 class Interrupted(Exception):  # noqa: N818

@@ -149,47 +149,39 @@ def _named(name: str, parts: Parts) -> Dataset:
     )
 
 
-def _every_fourth(rows: NDArray[Any], labels: NDArray[Any]) -> Parts:
-    """Use every fourth row as a test row."""
+def _split(rows: NDArray[Any], labels: NDArray[Any], n: int | None = None) -> Parts:
+    """Use the first n rows for training and the rest for testing; by default, every fourth row."""
+    if n is not None:
+        return rows[:n], labels[:n], rows[n:], labels[n:]
     test = np.arange(labels.size) % 4 == 3
     return rows[~test], labels[~test], rows[test], labels[test]
-
-
-def _first_rows(rows: NDArray[Any], labels: NDArray[Any], n: int) -> Parts:
-    """Use the first n rows for training and the rest for testing."""
-    return rows[:n], labels[:n], rows[n:], labels[n:]
 
 
 def _breast_cancer() -> Parts:
     from sklearn.datasets import load_breast_cancer
 
     rows, labels = load_breast_cancer(return_X_y=True)
-    return _every_fourth(rows, 1 - labels)
+    return _split(rows, 1 - labels)
 
 
 def _digits() -> Parts:
     from sklearn.datasets import load_digits
 
-    return _every_fourth(*load_digits(return_X_y=True))
+    return _split(*load_digits(return_X_y=True))
 
 
-def _as_split(arrays: Arrays) -> Parts:
+def _file(arrays: Arrays, n: int | None = None) -> Parts:
+    """Return the rows of a file with one table, or with one for training and one for testing."""
+    if "X" in arrays:
+        return _split(arrays["X"], arrays["y"], n)
     return arrays["X_train"], arrays["y_train"], arrays["X_test"], arrays["y_test"]
-
-
-def _letter_file(arrays: Arrays) -> Parts:
-    return _first_rows(arrays["X"], arrays["y"], LETTER_TRAINING)
-
-
-def _not_split(arrays: Arrays) -> Parts:
-    return _every_fourth(arrays["X"], arrays["y"])
 
 
 def _covtype_file(arrays: Arrays) -> Parts:
     """Return the UCI split; the last 3,780 rows before its test part are validation rows."""
     one_hot = [np.eye(k, dtype=np.int16)[arrays[c]] for c, k in (("wilderness", 4), ("soil", 40))]
     rows = np.hstack([arrays["quantitative"], *one_hot])
-    return _first_rows(rows, arrays["cover_type"] - 1, COVTYPE_TRAINING)
+    return _split(rows, arrays["cover_type"] - 1, COVTYPE_TRAINING)
 
 
 def _cifar10_file(arrays: Arrays) -> Parts:
@@ -258,7 +250,7 @@ def _libsvm(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
 def _letter() -> Parts:
     table = np.loadtxt(fetched_file("letter-recognition.data"), delimiter=",", dtype=str)
     labels = np.array([ord(letter) - ord("A") for letter in table[:, 0]])
-    return _first_rows(table[:, 1:].astype(np.uint8), labels, LETTER_TRAINING)
+    return _split(table[:, 1:].astype(np.uint8), labels, LETTER_TRAINING)
 
 
 def _mnist() -> Parts:
@@ -306,7 +298,7 @@ def _batch(archive: tarfile.TarFile, name: str) -> tuple[NDArray[np.uint8], NDAr
 
 def _covtype() -> Parts:
     table = np.loadtxt(fetched_file("covtype.data.gz"), delimiter=",", dtype=np.int16)
-    return _first_rows(table[:, :-1], table[:, -1] - 1, COVTYPE_TRAINING)
+    return _split(table[:, :-1], table[:, -1] - 1, COVTYPE_TRAINING)
 
 
 def _openml(number: int) -> Parts:
@@ -319,18 +311,18 @@ def _openml(number: int) -> Parts:
         found = fetch_openml(data_id=number, data_home=place, as_frame=False, parser="liac-arff")
     except OSError as error:
         raise _out_of_reach(f"of data set {number}", address, error) from error
-    return _every_fourth(found.data, found.target.astype(np.int64))
+    return _split(found.data, found.target.astype(np.int64))
 
 
 BUNDLED: dict[str, Callable[[], Parts]] = {"breast_cancer": _breast_cancer, "digits": _digits}
 FILES: dict[str, tuple[str, Callable[[Arrays], Parts]]] = {
-    "usps": ("usps.npz", _as_split),
-    "letter": ("letter.npz", _letter_file),
-    "mnist": ("mnist.npz", _as_split),
+    "usps": ("usps.npz", _file),
+    "letter": ("letter.npz", partial(_file, n=LETTER_TRAINING)),
+    "mnist": ("mnist.npz", _file),
     "cifar10": ("cifar10_20k.npz", _cifar10_file),
     "covtype": ("covtype.npz", _covtype_file),
-    "spambase": ("spambase.npz", _not_split),
-    "credit_default": ("uci_credit_default.npz", _not_split),
+    "spambase": ("spambase.npz", _file),
+    "credit_default": ("uci_credit_default.npz", _file),
 }
 FETCHED: dict[str, Callable[[], Parts]] = {
     "usps": _usps,

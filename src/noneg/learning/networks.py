@@ -16,12 +16,10 @@ from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from torch import Tensor
 
 __all__ = ["CNN", "MLP", "ResNet", "margin", "new_network", "resnet18", "resnet32", "resnet50"]
 

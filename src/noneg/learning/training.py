@@ -1,7 +1,7 @@
 """The training loop for all algorithms; `noneg.learning.contract` describes its guarantees.
 
 `Trainer` contains the options, and `Run` the state of one run: row streams, optimizers,
-checkpoints and everything needed to resume.
+checkpoints and everything needed to resume. `RowStream` gives the order of the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
 from noneg.learning.algorithms import find_algorithm
 from noneg.learning.contract import (
@@ -35,7 +35,6 @@ from noneg.learning.contract import (
     choose_correction,
     torch_generator,
 )
-from noneg.learning.streams import RowStream, seeded
 from noneg.learning.task import make_task
 from noneg.metrics import find_metric
 from noneg.scores import PUScores
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
-    from torch import Tensor
 
     from noneg.checks import Setting
     from noneg.learning.task import Correction
@@ -368,11 +366,11 @@ class Run:
 
     def go(self) -> Fit:
         """Run all remaining steps."""
-        start = time.perf_counter()
+        start, patience = time.perf_counter(), self.trainer.patience or math.inf
         for module in self.algorithm.players.values():
             module.train()
         with progress_bar(self.total, self.algorithm.title, show=self.trainer.progress) as bar:
-            while self.step < self.total and not (self.diverged or self._out_of_patience()):
+            while self.step < self.total and self.best["since"] < patience and not self.diverged:
                 loss = self.advance()
                 if self.step % self.every == 0 or self.step == self.total:
                     self._checkpoint(loss)
@@ -470,10 +468,6 @@ class Run:
         else:
             self.best["since"] += 1
 
-    def _out_of_patience(self) -> bool:
-        patience = self.trainer.patience
-        return patience is not None and self.best["since"] >= patience
-
     def _finish(self, seconds: float) -> Fit:
         algorithm, kept = self.algorithm, self.step
         if self.best["state"] is not None:
@@ -533,6 +527,79 @@ class Run:
         torch.set_rng_state(state["torch"])
         if state["gpu"] is not None:  # pragma: no cover - needs a GPU
             torch.cuda.set_rng_state(state["gpu"])
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch's global random state, and restore the previous state on exit.
+
+    Examples
+    --------
+    >>> before = torch.get_rng_state()
+    >>> with seeded(0, torch.device("cpu")):
+    ...     x = torch.rand(2)
+    >>> bool((torch.get_rng_state() == before).all())
+    True
+    """
+    devices = [device.index] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        start = torch_generator(seed, "torch").initial_seed()
+        torch.default_generator.manual_seed(start)
+        for index in devices:  # pragma: no cover - needs a GPU
+            with torch.cuda.device(index):
+                torch.cuda.manual_seed(start)
+        yield
+
+
+class RowStream:
+    """An endless stream of row indices: successive random permutations, cut into batches.
+
+    Every row occurs equally often for any batch size; a batch larger than the sample contains
+    rows more than once.
+
+    Examples
+    --------
+    >>> rows = RowStream(3, 2, seed=0, purpose="positives", device=torch.device("cpu"))
+    >>> sorted(torch.cat([rows.next() for _ in range(3)]).tolist())
+    [0, 0, 1, 1, 2, 2]
+    """
+
+    def __init__(self, n: int, size: int, *, seed: int, purpose: str, device: torch.device) -> None:
+        self.n, self.size, self.device = n, size, device
+        self.generator = torch_generator(seed, purpose)
+        self.order = torch.empty(0, dtype=torch.int64, device=device)
+        self.place = 0
+
+    def next(self) -> Tensor:
+        """Return the next batch of row indices."""
+        return self.take(1)
+
+    def take(self, batches: int) -> Tensor:
+        """Return the row indices of the next batches, concatenated."""
+        count = batches * self.size
+        if self.place + count > len(self.order):
+            self._refill(count)
+        self.place += count
+        return self.order[self.place - count : self.place]
+
+    def _refill(self, count: int) -> None:
+        parts = [self.order[self.place :]]
+        missing = count - len(parts[0])
+        parts += [
+            torch.randperm(self.n, generator=self.generator).to(self.device)
+            for _ in range(-(-missing // self.n))
+        ]
+        self.order, self.place = torch.cat(parts), 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state needed to continue from this position."""
+        generator = self.generator.get_state()
+        return {"order": self.order, "place": self.place, "generator": generator}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a saved position."""
+        self.order, self.place = state["order"].to(self.device), state["place"]
+        self.generator.set_state(state["generator"])
 
 
 def validation_value(algorithm: Algorithm, rows: PUData, criterion: str) -> float:

@@ -542,17 +542,13 @@ class World(ABC):
             return PUScores.from_labels(y, scores)
         _refuse(setting, n=n)
         if not is_pooled(setting):
-            return self._draw_two_samples(n_positive, n_unlabeled, generator(seed))
+            rng = generator(seed)
+            positive = _sample("n_positive", n_positive, self.positive_law(), rng)
+            unlabeled = _sample("n_unlabeled", n_unlabeled, self.marginal_law(), rng)
+            return PUScores(positive, unlabeled, prior=self.prior, setting="two-sample")
         labeled = _finite("n_positive", n_positive)
         n_rows = labeled + _finite("n_unlabeled", n_unlabeled)
         return self._draw_one_sample(labeled, n_rows, generator(seed))
-
-    def _draw_two_samples(
-        self, n_positive: float | None, n_unlabeled: float | None, rng: np.random.Generator
-    ) -> PUScores:
-        positive = _sample("n_positive", n_positive, self.positive_law(), rng)
-        unlabeled = _sample("n_unlabeled", n_unlabeled, self.marginal_law(), rng)
-        return PUScores(positive, unlabeled, prior=self.prior, setting="two-sample")
 
     def _draw_one_sample(self, n_positive: int, n: int, rng: np.random.Generator) -> PUScores:
         expected = self.prior * n  # Compared with a tolerance for rounding, as in PUScores.

@@ -19,7 +19,7 @@ from noneg.lab.bench.population import Population
 from noneg.lab.bench.programs import row_plan
 from noneg.lab.bench.work import set_up, started, versions
 from noneg.learning.algorithms import ALGORITHMS
-from noneg.learning.streams import RowStream
+from noneg.learning.training import RowStream
 
 # Here an epoch has five steps, so that every method goes through its stages.
 RUN = RunConfig(

@@ -13,7 +13,7 @@ with optional("noneg bench run"):
     from torch import nn
 
     from noneg.learning.contract import torch_generator
-    from noneg.learning.streams import RowStream
+    from noneg.learning.training import RowStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

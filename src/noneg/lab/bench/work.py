@@ -26,8 +26,7 @@ with optional("noneg bench run"):
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.contract import LogUniform, PUData, space
-    from noneg.learning.streams import seeded
-    from noneg.learning.training import Run, Trainer, find_device
+    from noneg.learning.training import Run, Trainer, find_device, seeded
 
 if TYPE_CHECKING:
     import os
