@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
@@ -21,23 +21,18 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from noneg.checks import check_count, check_number, check_rate, is_labeled
+from noneg.checks import Setting, check_count, check_number, check_rate, is_labeled
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.learning.base import PUEstimator
+from noneg.learning.base import PUEstimator, Rows
 from noneg.likelihood import LabelLaw
-from noneg.recalibration import make
+from noneg.recalibration import Calibrator, make
 from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
-    from noneg.learning.base import Rows
-    from noneg.recalibration import Calibrator
     from noneg.scores import PUScores
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]

@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_array
 
 from noneg.checks import is_labeled
 from noneg.errors import InputError, did_you_mean
-from noneg.learning.base import PUEstimator, sigmoid, standard_scale
+from noneg.learning.base import PUEstimator, Rows, sigmoid, standard_scale
 from noneg.learning.boosting import BoostedPU
 from noneg.learning.tabular import BaggingPU, LinearPU, WeightedPU
 from noneg.likelihood import LabelLaw
-from noneg.recalibration import make
+from noneg.recalibration import Calibrator, make
 from noneg.sklearn import PUStratifiedShuffleSplit
 from noneg.tables.frames import Columns
 
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
     from torch import nn
 
     from noneg.arrays import Flags, Floats
-    from noneg.learning.base import Rows
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
-    from noneg.recalibration import Calibrator
 
 # Learners for tables, by name.
 TABLE_LEARNERS: dict[str, type[PUEstimator]] = {

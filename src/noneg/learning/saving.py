@@ -297,9 +297,9 @@ def _graph(model: Any) -> Any:  # noqa: ANN401
 
     check_is_fitted(model)
     learner = getattr(model, "model_", None) or model
-    constants: dict[str, Any] = {}
+    constants, inputs = dict[str, Any](), list[Any]()
     if isinstance(learner, LinearPU):
-        nodes, inputs = [helper.make_node("MatMul", [_INPUT, "weights"], ["sum"])], []
+        nodes = [helper.make_node("MatMul", [_INPUT, "weights"], ["sum"])]
         constants["weights"], level = learner.coef_[:, None], learner.intercept_
     elif isinstance(learner, BoostedPU):
         _check_boosted(learner)

@@ -22,9 +22,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.validation import validate_data
 
-from noneg.checks import check_count, check_number, is_pooled
+from noneg.checks import Setting, check_count, check_number, is_pooled
 from noneg.errors import InputError
-from noneg.learning.base import PUEstimator, in_parallel, standard_scale
+from noneg.learning.base import PUEstimator, Rows, in_parallel, standard_scale
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.recalibrated import weight_options
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
-    from noneg.learning.base import Rows
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6

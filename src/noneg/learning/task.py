@@ -30,13 +30,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from noneg.checks import check_one_sample, check_prior, check_pu_setting, is_pooled
+from noneg.checks import Setting, check_one_sample, check_prior, check_pu_setting, is_pooled
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from noneg.checks import Setting
 
 Correction = Literal["weighted", "shift", "batch", "none"]
 

@@ -35,7 +35,7 @@ from noneg.learning.contract import (
     choose_correction,
     torch_generator,
 )
-from noneg.learning.task import make_task
+from noneg.learning.task import Correction, make_task
 from noneg.metrics import find_metric
 from noneg.scores import PUScores
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
-    from noneg.learning.task import Correction
 
     Network = nn.Module | Callable[[], nn.Module]
     Monitor = Callable[[Algorithm, int], dict[str, float]]

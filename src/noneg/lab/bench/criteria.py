@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from noneg.bins import optimal_bin_count, ranks
-from noneg.checks import is_pooled
+from noneg.checks import Setting, is_pooled
 from noneg.extras import optional
 from noneg.lab.bench.measures import THRESHOLD, criteria, find_sign
 from noneg.losses import CLIP
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from torch import Tensor
 
-    from noneg.checks import Setting
 
 # Criteria computed for all members at once.
 CRITERIA = (

@@ -25,17 +25,14 @@ import numpy as np
 
 from noneg.checks import is_pooled
 from noneg.errors import InputError
-from noneg.lab.bench.protocol import find_plan
-from noneg.lab.datasets import load
+from noneg.lab.bench.protocol import Kind, Plan, RunConfig, find_plan
+from noneg.lab.datasets import Dataset, load
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
-
-    from noneg.lab.bench.protocol import Kind, Plan, RunConfig
-    from noneg.lab.datasets import Dataset
 
     Floats = NDArray[np.float32]
     Floats64 = NDArray[np.float64]

@@ -23,7 +23,7 @@ import numpy as np
 from noneg.atomic import sweep
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.lab.bench.draws import draw
+from noneg.lab.bench.draws import Draw, draw
 from noneg.lab.bench.measures import measure
 from noneg.lab.bench.protocol import RunConfig, find_plan
 from noneg.lab.bench.records import open_runs, write_record
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.lab.bench.draws import Draw
     from noneg.learning.training import Precision
 
     Family = list[RunConfig]

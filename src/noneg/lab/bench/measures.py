@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import is_pooled
+from noneg.checks import Setting, is_pooled
 from noneg.errors import InputError
 from noneg.lab.bench.protocol import RunConfig
 from noneg.metrics import METRICS
 from noneg.performance.ordering import oracle_accuracy
-from noneg.recalibration import Platt
+from noneg.recalibration import Calibrator, Platt
 from noneg.recalibration.base import fit_quietly
 from noneg.scores import PUScores
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
-    from noneg.recalibration import Calibrator
 
 
 THRESHOLD = 0.5

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.comparison import compare
+from noneg.comparison import Comparison, compare
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
@@ -28,7 +28,7 @@ with optional("noneg bench run"):
     from noneg.learning.algorithms import ALGORITHMS
     from noneg.learning.contract import PUData
     from noneg.learning.networks import MLP
-    from noneg.learning.training import Trainer
+    from noneg.learning.training import Fit, Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting
-    from noneg.comparison import Comparison
-    from noneg.learning.training import Fit
 
 # Standardized tables need larger learning rates than those in the benchmark's search.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)

@@ -10,17 +10,13 @@ from noneg.extras import optional
 
 with optional("noneg bench run"):
     import torch
-    from torch import nn
+    from torch import Tensor, nn
 
-    from noneg.learning.contract import torch_generator
+    from noneg.learning.contract import Algorithm, torch_generator
     from noneg.learning.training import RowStream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from torch import Tensor
-
-    from noneg.learning.contract import Algorithm
 
     Draws = list[tuple[str, Any]]
 

@@ -14,9 +14,9 @@ import numpy as np
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
-from noneg.lab.bench.draws import draw
+from noneg.lab.bench.draws import Draw, draw
 from noneg.lab.bench.measures import measure
-from noneg.lab.bench.protocol import find_plan
+from noneg.lab.bench.protocol import RunConfig, find_plan
 from noneg.lab.bench.records import write_record
 from noneg.randomness import stream
 
@@ -25,8 +25,8 @@ with optional("noneg bench run"):
 
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
-    from noneg.learning.contract import LogUniform, PUData, space
-    from noneg.learning.training import Run, Trainer, find_device, seeded
+    from noneg.learning.contract import Algorithm, LogUniform, PUData, space
+    from noneg.learning.training import Precision, Run, Trainer, find_device, seeded
 
 if TYPE_CHECKING:
     import os
@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     from torch import nn
 
-    from noneg.lab.bench.draws import Draw
-    from noneg.lab.bench.protocol import RunConfig
-    from noneg.learning.contract import Algorithm
-    from noneg.learning.training import Monitor, Precision
+    from noneg.learning.training import Monitor
+
 
 # Training rows have no true labels, so algorithms that need them are excluded.
 METHODS = [name for name in ALGORITHMS if name != "pn-oracle"]

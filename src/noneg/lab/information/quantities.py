@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.bins import bin_scores
+from noneg.bins import Binned, Binning, bin_scores
 from noneg.errors import InputError
-from noneg.lab.information.supersample import PUSupersample
+from noneg.lab.information.supersample import PUSupersample, Runs
 from noneg.theory import (
     Bound,
     generalization_bound as pu_bound,
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Flags, Floats
-    from noneg.bins import Binned, Binning
-    from noneg.lab.information.supersample import Runs
     from noneg.theory import Form
 
 
