@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from noneg.arrays import Flags, Floats
+    from noneg.arrays import Flags, Floats, Places
     from noneg.checks import Setting
     from noneg.prior import PriorEstimate
     from noneg.recalibration import Calibrator
@@ -86,7 +86,7 @@ class Rows:
         """Return which rows are a sample of the population."""
         return np.ones(len(self), dtype=bool) if is_pooled(setting) else ~self.flags
 
-    def take(self, index: NDArray[np.intp]) -> Self:
+    def take(self, index: Places) -> Self:
         """Return the selected rows."""
         rest = (None if x is None else x[index] for x in (self.weight, self.propensity))
         return type(self)(_safe_indexing(self.X, index), self.flags[index], *rest)
@@ -161,7 +161,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         w = None if weight is None else _check_sample_weight(weight, flags, dtype=np.float64)
         if w is not None and (w < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(w.min()))
-        e = self._check_propensity(propensity, flags.size)
+        if propensity is not None and is_labeled(self.setting):
+            raise InputError("propensity", "must not be given with setting='labeled'")
+        e = None if propensity is None else check_propensity(propensity, flags.size)
         other = "negative" if is_labeled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
             if not (found if w is None else found & (w > 0.0)).any():
@@ -170,11 +172,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         # Keep the labels as given: 0, -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
         return _counted(Rows(rows, flags, w, e))
-
-    def _check_propensity(self, propensity: ArrayLike | None, n: int) -> Floats | None:
-        if propensity is not None and is_labeled(self.setting):
-            raise InputError("propensity", "must not be given with setting='labeled'")
-        return None if propensity is None else check_propensity(propensity, n)
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         """Return the input as numbers; learners that accept any table override this."""
@@ -288,7 +285,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(accuracy(_ByFlags(self), X, flags, **weight))
 
-    def _folds(self, rows: Rows, folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    def _folds(self, rows: Rows, folds: int) -> list[tuple[Places, Places]]:
         """Split the rows into folds, stratified by label."""
         fewest = int(min(rows.flags.sum(), (~rows.flags).sum()))
         if fewest < 2:

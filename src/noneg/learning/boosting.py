@@ -32,10 +32,10 @@ from noneg.tables.frames import Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from noneg.arrays import Floats
+    from noneg.arrays import Floats, Places
     from noneg.scores import PUScores
 
-    Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+    Fold = tuple[Places, Places]
 
 Engine = Literal["auto", "lightgbm", "scikit-learn"]
 
@@ -54,7 +54,7 @@ class Growth(NamedTuple):
     options: BoostedPU
     categories: list[int]
 
-    def take(self, index: NDArray[np.intp]) -> Growth:
+    def take(self, index: Places) -> Growth:
         """Return the same with only the selected rows."""
         return self._replace(rows=self.rows.take(index), law=self.law.take(index))
 
@@ -190,6 +190,9 @@ class BoostedPU(PUEstimator):
         self._finish(rows, [b for _, b in folds], held)
 
     def _check_options(self) -> None:
+        if self.engine not in ("auto", *_ENGINES):
+            rule = f"must be 'auto' or one of {', '.join(_ENGINES)}"
+            raise InputError("engine", rule, value=self.engine)
         for name, least in (("max_iter", 1), ("min_samples_leaf", 1)):
             check_count(getattr(self, name), name, least)
         for name, least in (("max_leaf_nodes", 2), ("patience", 1)):
@@ -200,7 +203,7 @@ class BoostedPU(PUEstimator):
         check_number(self.l2_regularization, "l2_regularization", rule, lambda x: x >= 0.0)
         check_rate(self.max_features, "max_features", "a share in (0, 1]")
 
-    def _finish(self, rows: Rows, places: list[NDArray[np.intp]], held: list[Floats]) -> None:
+    def _finish(self, rows: Rows, places: list[Places], held: list[Floats]) -> None:
         """Recalibrate on the held-out rows, and store their probabilities."""
         there, f = np.concatenate(places), np.concatenate(held)
         part, p = rows.take(there), expit(f)
@@ -237,17 +240,11 @@ class BoostedPU(PUEstimator):
         return dealt[:1] if len(rows) >= LARGE else dealt
 
     def _start(self, growth: Growth, held: NDArray[Any]) -> Growing:
+        name: str = self.engine
+        if name == "auto":
+            name = "lightgbm" if find_spec("lightgbm") else "scikit-learn"
         # LightGBM rejects a table in which every column is constant.
-        engine = self._engine() if _varies(growth.rows.X) else "scikit-learn"
-        return _ENGINES[engine](growth, held)
-
-    def _engine(self) -> str:
-        if self.engine == "auto":
-            return "lightgbm" if find_spec("lightgbm") else "scikit-learn"
-        if self.engine not in _ENGINES:
-            rule = f"must be 'auto' or one of {', '.join(_ENGINES)}"
-            raise InputError("engine", rule, value=self.engine)
-        return self.engine
+        return _ENGINES[name if _varies(growth.rows.X) else "scikit-learn"](growth, held)
 
     def _grown(self, growth: Growth, rounds: int) -> Trees:
         growing = self._start(growth, growth.rows.X[:0])

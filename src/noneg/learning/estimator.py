@@ -166,15 +166,11 @@ class PUClassifier(PUEstimator):
     def _for_tables(self) -> bool:
         return isinstance(self._kind, str) and self._kind in (AUTO, *TABLE_LEARNERS)
 
-    def _kind_of(self, X: Any) -> str | Algorithm:  # noqa: ANN401
-        if self.algorithm is not None:
-            return _check_kind(self.algorithm)
-        flat = Columns.of(X) is not None or np.ndim(X) <= 2
-        return TREES if flat and self.network is None else NETWORK
-
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         if fresh:
-            self._kind = self._kind_of(X)
+            flat = Columns.of(X) is not None or np.ndim(X) <= 2
+            default = TREES if flat and self.network is None else NETWORK
+            self._kind = default if self.algorithm is None else _check_kind(self.algorithm)
         check = self._check_table if self._for_tables else super()._check_inputs
         return check(X, fresh=fresh)
 

@@ -32,7 +32,7 @@ from noneg.recalibration.recalibrated import weight_options
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from noneg.arrays import Floats
+    from noneg.arrays import Floats, Places
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
 _EDGE = 1e-6
@@ -268,8 +268,8 @@ class BaggingPU(Wrapper):
         work = []
         for _ in range(self.n_estimators):
             drawn = random.choice(unl.size, size=size, p=chance)
-            index = np.append(self._positives(rows, random), unl[drawn])
-            work.append((rows, index, size, drawn, unl, int(random.integers(2**31))))
+            pos = self._positives(rows, random)
+            work.append((rows, pos, unl, drawn, int(random.integers(2**31))))
         found = in_parallel(self._one, work, self.n_jobs)
         self.estimators_ = [model for model, _ in found]
         scores = np.array([score for _, score in found])
@@ -277,7 +277,7 @@ class BaggingPU(Wrapper):
         total = np.nansum(scores, axis=0)
         self.out_of_bag_ = np.divide(total, count, out=np.full(unl.size, np.nan), where=count > 0)
 
-    def _positives(self, rows: Rows, random: np.random.Generator) -> NDArray[np.intp]:
+    def _positives(self, rows: Rows, random: np.random.Generator) -> Places:
         """Return all positives, or a weighted sample of the same size."""
         pos = np.flatnonzero(rows.flags)
         if rows.weight is None and rows.propensity is None:
@@ -286,17 +286,11 @@ class BaggingPU(Wrapper):
         return pos[random.choice(pos.size, size=pos.size, p=mass / mass.sum())]
 
     def _one(
-        self,
-        rows: Rows,
-        index: NDArray[np.intp],
-        size: int,
-        drawn: NDArray[np.intp],
-        unl: NDArray[np.intp],
-        seed: int,
+        self, rows: Rows, pos: Places, unl: Places, drawn: Places, seed: int
     ) -> tuple[Any, Floats]:
         """Return a classifier, and its scores for unlabeled rows outside its training sample."""
-        model, y = self._new(seed), np.repeat([1, 0], [index.size - size, size])
-        model.fit(_safe_indexing(rows.X, index), y)
+        model, y = self._new(seed), np.repeat([1, 0], [pos.size, drawn.size])
+        model.fit(_safe_indexing(rows.X, np.append(pos, unl[drawn])), y)
         out, score = np.ones(unl.size, dtype=bool), np.full(unl.size, np.nan)
         out[drawn] = False
         if out.any():
