@@ -251,7 +251,10 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return raw if self._map is None else np.asarray(self._map.transform(raw))
 
     def decision_function(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return finite log odds of the positive class; above 0 where that class is predicted."""
+        """Return a finite number for each row, above 0 where the positive class is predicted.
+
+        These are log odds, or the margins described by the learner.
+        """
         rows = self._check_new(X)
         return self._margin(rows) if self._map is None else _log_odds(self._recalibrated(rows))
 

@@ -209,8 +209,10 @@ class BaggingPU(Wrapper):
 
     The average g of classifiers trained on equal numbers of P and U rows estimates
     :math:`p_+/(p_+ + p_U)`. With a prior, ``predict_proba`` converts it to the class probability
-    :math:`\pi p_+/p`; without one, it returns g itself. Weights and propensities determine the
-    probabilities with which rows are drawn; positives are then drawn at random as well.
+    :math:`\pi p_+/p`; without one, it returns g itself. ``decision_function`` returns a multiple of
+    :math:`\pi p_+ - p/2`, which ranks rows in the same order as g even where the probability is
+    clipped at 1. Weights and propensities determine the probabilities with which rows are drawn;
+    positives are then drawn at random as well.
 
     Parameters
     ----------
@@ -305,7 +307,6 @@ class BaggingPU(Wrapper):
         )
 
     def _margin(self, X: Any) -> Floats:  # noqa: ANN401
-        """Return a multiple of pi p_+ - p/2, which ranks rows like g, also where p is clipped."""
         top, marginal = self._laws(X)
         return top - marginal / 2.0
 
@@ -338,9 +339,9 @@ class LinearPU(PUEstimator):
     Data*, ICML, Eq. 5: for the logistic and the double hinge loss
     :math:`\ell(f,+1) - \ell(f,-1) = -f`). In the one-sample setting, the population mean is taken
     over all rows (PU benchmark paper, Eq. 8). Columns are standardized first; the penalty applies
-    to their weights but not to the intercept. Newton's method solves the logistic problem, and an
-    interior-point method solves the double-hinge problem, both to machine precision. Torch is not
-    needed.
+    to their weights but not to the intercept. ``decision_function`` returns the margins f. Newton's
+    method solves the logistic problem, and an interior-point method solves the double-hinge
+    problem, both to machine precision. Torch is not needed.
 
     Parameters
     ----------
