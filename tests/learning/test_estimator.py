@@ -143,6 +143,9 @@ def test_ties_and_certain_probabilities():
     class Fixed(PUEstimator):
         classes_ = np.array([0, 1])
 
+        def _check_new(self, X):
+            return X
+
         def _positive(self, X):
             return X
 
