@@ -8,7 +8,7 @@ An estimator based on scores subclasses `ScoreEstimator`; one based on features 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from noneg.prior.samples import (
     share_of_prior,
 )
 from noneg.randomness import stream
-from noneg.results import Estimate, fitting
+from noneg.results import Estimate, Record, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ SEPARABLE = 0.95
 
 
 @dataclass(frozen=True, kw_only=True)
-class PriorEstimate:
+class PriorEstimate(Record):
     """An estimated class prior, the set of priors that cannot be excluded, and the assumptions.
 
     Attributes
@@ -120,10 +120,6 @@ class PriorEstimate:
     def is_bound(self) -> bool:
         """Whether the prior is known only to be at most `high`."""
         return self.kind == "upper bound"
-
-    def to_dict(self) -> dict[str, object]:
-        """Return plain numbers, lists and text, ready for JSON."""
-        return asdict(self) | {"warnings": list(self.warnings), "sampling": list(self.sampling)}
 
     def to_estimate(self) -> Estimate:
         """Return the value and the set of priors as an `Estimate`."""
