@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.cli.options import Output
+from noneg.cli.output import check_outputs
 from noneg.errors import InputError
 from noneg.report.document import printable
 
@@ -28,8 +30,28 @@ if TYPE_CHECKING:
 WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 
 
+class Command(click.Command):
+    """A command that checks its files before any work is done: none replaces an input."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command."""
+        outputs: list[tuple[str, str]] = []
+        inputs: list[str] = []
+        for parameter in self.params:
+            name, value = str(parameter.name), ctx.params.get(str(parameter.name))
+            if isinstance(parameter.type, Output):
+                outputs += [] if value is None else [(name, value)]
+            elif isinstance(parameter.type, click.Path):
+                inputs += value if isinstance(value, tuple) else filter(None, [value])
+        check_outputs(outputs, inputs)
+        return super().invoke(ctx)
+
+
 class Commands(click.Group):
     """A group that never shows a traceback for invalid input."""
+
+    command_class = Command
+    group_class = type
 
     def invoke(self, ctx: click.Context) -> object:
         """Run a command, and convert expected errors to messages about its options."""
@@ -188,3 +210,21 @@ def _handled_by(stop: Callable[[int, object], None]) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@click.group(
+    "noneg",
+    cls=Commands,
+    invoke_without_command=True,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
+)
+@click.version_option(package_name="noneg", message="%(prog)s %(version)s")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Evaluate and recalibrate classifiers with positive and unlabeled data, without negatives."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

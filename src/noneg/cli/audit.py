@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.app import Commands
-from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
+from noneg.cli.app import main
+from noneg.cli.output import answer, busy, check_outputs, tell
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
     from noneg.audit import Design
 
+_LIST = opt.Output("must end in .csv, because people fill it in", ".csv")
 _DESIGN = opt.file("--design", "Design file.  [default: NAME.design.json next to the list]")
 
 
-@click.group("audit", cls=Commands, short_help="Plan and evaluate a review of some rows.")
+@main.group("audit", short_help="Plan and evaluate a review of some rows.")
 def audit() -> None:
     """Choose rows to review, and estimate metrics of the whole table from the answers."""
 
@@ -52,15 +53,16 @@ def audit() -> None:
 @opt.column("--by", "Column of groups; each group gets its own strata.")
 @opt.flag("--sequential", "Allow stopping early based on the answers (--until).")
 @opt.option("--seed", "Seed of the random choice of rows.", default=0)
-@opt.file(
+@opt.written(
     "-o",
     "--out",
     "Output list to fill in; the design is written next to it.",
+    type=_LIST,
     default="to_review.csv",
 )
-@force
+@opt.force
 @opt.as_json
-def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
+def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
     """Draw rows of FILE to review, with known probabilities, and write them to a list."""
     from noneg import audit
     from noneg.atomic import write_text
@@ -68,25 +70,20 @@ def plan(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **aske
     from noneg.report.answers import plan_document
 
     beside = str(design_path(out))
-    _check_list(out)
-    check_outputs({"path": out, "design": beside}, files, force=force)
+    check_outputs([("design", beside)], files)
     with busy("Choosing rows"):
         design = audit.plan(list(files), **asked)
     write_text(out, _list(design, range(design.budget)))
     write_text(beside, design.to_json())
-    if as_json:
-        print_json("noneg.audit-plan/1", **_told(design, files, out, beside))
-        return
-    terminal = console()
-    show(terminal, plan_document(design))
-    say(
-        terminal,
+    answer(
+        "noneg.audit-plan/1",
+        _told(design, files) | {"out": out, "design": beside},
+        lambda: plan_document(design),
         f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
-        style="bold",
     )
 
 
-def _told(design: Design, files: Sequence[str], out: str, beside: str) -> dict[str, object]:
+def _told(design: Design, files: Sequence[str]) -> dict[str, object]:
     return {
         "source": {"files": list(files), **design.source},
         "targets": [str(target) for target in design.targets],
@@ -94,15 +91,7 @@ def _told(design: Design, files: Sequence[str], out: str, beside: str) -> dict[s
         "sequential": design.sequential,
         "strata": int(design.size.size),
         "expected": design.expected.to_dict(),
-        "out": out,
-        "design": beside,
     }
-
-
-def _check_list(path: str) -> None:
-    if not path.endswith(".csv"):
-        rule = "must end in .csv, because people fill it in"
-        raise InputError("path", rule, value=path, remedy="Choose a different name.")
 
 
 def _list(design: Design, rows: Sequence[int]) -> str:
@@ -143,39 +132,32 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 )
 @opt.number("--prior", "Share of positives in that table, for bounds on the AUROC.")
 @opt.all_of(*opt.LABELS)
-@opt.file("-o", "--out", "Output file for the --audit option of other commands.")
-@force
+@opt.written("-o", "--out", "Output file for the --audit option of other commands.")
+@opt.force
 @opt.as_json
-def read(
-    files: tuple[str, ...], out: str | None, *, force: bool, as_json: bool, **asked: Any
-) -> None:
+def read(files: tuple[str, ...], out: str | None, **asked: Any) -> None:
     """Read the filled-in list FILE and estimate metrics of the whole table.
 
     Without a design, FILE may be a table with known negatives that were not drawn at random. Only
     bounds and checks are then available.
     """
     if asked["label"] is not None:
-        _read_table(files, out, asked, as_json=as_json)
+        _read_table(files, out, asked)
         return
     from noneg.atomic import write_text
     from noneg.audit import read
     from noneg.report.answers import audit_document
 
-    if out is not None:
-        check_outputs({"path": out}, files, force=force)
     names = ("design", "id", "answer", "positive_label", "negative_label", "level")
     options = {name: asked[name] for name in names}
     found = read(list(files), until=_until(asked["until"]), **options)
     if out is not None:
         write_text(out, found.to_json() + "\n")
-    if as_json:
-        print_json("noneg.audit/1", **found.to_dict())
-        return
-    terminal = console()
-    show(terminal, audit_document(found))
-    if out is not None:
-        words = "Pass it as --audit to evaluate, report, compare, threshold or recalibrate."
-        say(terminal, f"Wrote {out}. {words}", style="bold")
+    words = (
+        f"Wrote {out}. Pass it as --audit to evaluate, report, compare, threshold or recalibrate."
+    )
+    told = [] if out is None else [words]
+    answer("noneg.audit/1", found.to_dict(), lambda: audit_document(found), *told)
 
 
 def _until(given: Sequence[str]) -> dict[str, float]:
@@ -191,9 +173,7 @@ def _until(given: Sequence[str]) -> dict[str, float]:
     return wanted
 
 
-def _read_table(
-    files: Sequence[str], out: str | None, asked: dict[str, Any], *, as_json: bool
-) -> None:
+def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) -> None:
     """Report what can be learned from the known negatives in a table."""
     from noneg.audit import known_negatives
     from noneg.report.answers import negatives_document
@@ -219,27 +199,22 @@ def _read_table(
     groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)
     options = {name: asked[name] for name in ("setting", "prior", "level")}
     found = known_negatives(*(rows.score[group] for group in groups), **options)
-    if as_json:
-        print_json("noneg.known-negatives/1", **found.to_dict())
-        return
-    show(console(), negatives_document(found))
+    answer("noneg.known-negatives/1", found.to_dict(), lambda: negatives_document(found))
 
 
 @audit.command("next", short_help="Write the next rows to review.")
 @opt.FILES
 @_DESIGN
 @opt.option("--rows", "Number of rows.", default=50)
-@opt.file("-o", "--out", "Output list to fill in.", required=True)
-@force
-def next_(files: tuple[str, ...], design: str | None, rows: int, out: str, *, force: bool) -> None:
+@opt.written("-o", "--out", "Output list to fill in.", type=_LIST, required=True)
+@opt.force
+def next_(files: tuple[str, ...], design: str | None, rows: int, out: str) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""
     from noneg.atomic import write_text
     from noneg.audit.reading import unanswered
 
-    _check_list(out)
-    check_outputs({"path": out}, files, force=force)
     plan, left = unanswered(list(files), design)
     if not left:
         raise InputError("source", "must contain rows without an answer, but every row has one")
     write_text(out, _list(plan, left[:rows]))
-    say(console(), f"Wrote {len(left[:rows])} of the {len(left):,} remaining rows to {out}.")
+    tell(f"Wrote {len(left[:rows])} of the {len(left):,} remaining rows to {out}.")

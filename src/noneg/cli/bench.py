@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.app import Commands
-from noneg.cli.output import check_outputs, console, force, say
+from noneg.cli.app import main
+from noneg.cli.output import console, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PAPER = "paper-"
 
 
-@click.group("bench", cls=Commands, short_help="Train and compare PU learners on the same rows.")
+@main.group("bench", short_help="Train and compare PU learners on the same rows.")
 def bench() -> None:
     """Train many PU learners on the same rows, and compare them.
 
@@ -38,7 +38,12 @@ def bench() -> None:
     "--data", "Your own table instead: all methods are trained on it and compared on held-out rows."
 )
 @opt.column("--label", "With --data: column that marks the labeled positives.")
-@opt.option("--prior", "With --data: the share of positives, or 'estimate'.", metavar="NUMBER")
+@opt.option(
+    "--prior",
+    "With --data: the share of positives, or 'estimate'.",
+    type=opt.PriorChoice(),
+    metavar="NUMBER",
+)
 @opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
 @opt.option(
     "--setting",
@@ -119,9 +124,8 @@ def run(folder: str, **question: Any) -> None:
         click.echo("Records of failed runs contain the error; --retry-failed repeats these runs.")
 
 
-def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: str | None) -> None:
+def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: Any) -> None:
     """Train all methods on a table, and report which is best, if any."""
-    from noneg.cli.output import show
     from noneg.lab.bench.own import rank_on
     from noneg.report.comparing import comparison_summary
     from noneg.tables.reading import read_features
@@ -133,7 +137,7 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
         raise InputError("setting", "must be given once with --data", value=question["setting"])
     setting = question["setting"][0]
     table, terminal = read_features(data, label=str(label)), console()
-    share, interval = _own_prior(table.X, table.flags, setting, str(prior))
+    share, interval = _own_prior(table.X, table.flags, setting, prior)
     names = question["algorithm"] or None
     options = {"steps": question["steps"], "device": question["device"]}
     known = {"setting": setting, "prior": share, "prior_interval": interval}
@@ -147,10 +151,7 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
 
 
 def _own_prior(
-    x: Any,
-    flags: Any,
-    setting: Any,
-    prior: str,
+    x: Any, flags: Any, setting: Any, prior: Any
 ) -> tuple[float, tuple[float, float] | None]:
     """Return the prior, with its interval if it is estimated."""
     if prior == "estimate":
@@ -158,11 +159,9 @@ def _own_prior(
 
         found = estimate_prior(x, flags, setting=setting)
         return found.value, (found.low, found.high)
-    try:
-        return float(prior), None
-    except ValueError:
-        rule = "must be a number in (0, 1) or 'estimate'"
-        raise InputError("prior", rule, value=prior) from None
+    if isinstance(prior, str):
+        raise InputError("prior", "must be a number in (0, 1) or 'estimate'", value=prior)
+    return prior, None
 
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
@@ -228,19 +227,14 @@ def _progress() -> Callable[[int, int, int], None]:
 @opt.option(
     "--form", "Output.", type=click.Choice(["markdown", "latex", "csv"]), default="markdown"
 )
-@opt.option(
-    "--plot",
-    "Write a critical-difference diagram for the first metric and criterion to this file.",
-    type=click.Path(dir_okay=False),
+@opt.written(
+    "--plot", "Write a critical-difference diagram for the first metric and criterion to this file."
 )
-@force
-def table(
-    folder: str, like: str | None, form: Any, plot: str | None, *, force: bool, **question: Any
-) -> None:
+@opt.force
+def table(folder: str, like: str | None, form: Any, plot: str | None, **question: Any) -> None:
     """Print mean test metrics over splits for the model that each criterion selects."""
     from noneg.lab.bench import load_records, render, summarize
 
-    check_outputs({"plot": plot}, [folder], force=force)
     records, options = load_records(folder), {}
     if like is not None:
         records, options["metrics"] = _like(records, like)

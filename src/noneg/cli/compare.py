@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from noneg.cli import options as opt
-from noneg.cli.output import check_outputs, check_page, console, force, say
-from noneg.cli.question import STANDARD_INPUT, Question
+from noneg.cli.app import main
+from noneg.cli.question import STANDARD_INPUT, Question, reading
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,13 +20,13 @@ if TYPE_CHECKING:
     from noneg.tables.batches import Columns, Wanted
 
 
-@click.command(
+@main.command(
     "compare",
     short_help="Find the best of several models on the same rows.",
     epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
     "--setting one-sample --prior 0.12",
 )
-@opt.reading(
+@reading(
     score=opt.column(
         "--score",
         "Column of scores in [0, 1]; repeat it for several models.",
@@ -52,53 +50,37 @@ if TYPE_CHECKING:
     nargs=2,
     metavar="LOW HIGH",
 )
-@opt.file("-o", "--out", "Also write a page with charts to this .html file.")
-@force
+@opt.page
+@opt.force
 @opt.by_groups
 @opt.as_json
-def compare(
-    files: tuple[str, ...], names: str | None, out: str | None, *, force: bool, **asked: Any
-) -> None:
+def compare(question: Question, names: str | None, out: str | None, **asked: Any) -> None:
     """Find the best of several models, one per FILE or per --score column.
 
     All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
     compressed, and may be a quoted pattern; a dash means standard input.
     """
-    from noneg.report.comparing import comparison_summary
+    from noneg.atomic import write_text
+    from noneg.report.comparing import comparison_summary, comparison_to_html
 
-    question = Question(files, asked)
+    comparison = _compare(question, _name(question, names), **asked)
     if out is not None:
-        check_page(out)
-        check_outputs({"path": out}, files, force=force)
-    comparison, notes = _compare(question, _name(question, names), asked)
-    if out is not None:
-        _write_page(comparison, question, notes, out)
+        about = question.source.about("Which model is best?")
+        write_text(out, comparison_to_html(comparison, about, warnings=question.notes))
     question.answer(
         "noneg.comparison/1",
         comparison.to_dict(),
-        lambda: comparison_summary(comparison, notes),
-        question.source.words,
+        lambda: comparison_summary(comparison, question.notes),
+        *([] if out is None else [f"Wrote {out}"]),
+        title=question.source.words,
     )
-    if out is not None and not question.as_json:
-        console().print()
-        say(console(), f"Wrote {out}")
-
-
-def _write_page(
-    comparison: Comparison, question: Question, notes: tuple[str, ...], out: str
-) -> None:
-    from noneg.atomic import write_text
-    from noneg.report import comparison_to_html
-
-    about = question.source.about("Which model is best?")
-    write_text(out, comparison_to_html(comparison, about, warnings=notes))
 
 
 def _name(question: Question, names: str | None) -> dict[str, tuple[str, str]]:
     """Return the file and the column of each model, by name."""
     # A cluster does not keep the row order across tables, so models must be columns of one table.
     files = [question.source.name] if question.is_remote else question.files
-    scores: tuple[str, ...] = question.columns["score"]
+    scores: tuple[str, ...] = question.score
     where = [(file, score) for file in files for score in scores]
     if len(where) < 2:
         several = "several --score" if question.is_remote else "several files, or several --score"
@@ -128,18 +110,17 @@ def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
 
 
 def _compare(
-    question: Question, models: dict[str, tuple[str, str]], asked: dict[str, Any]
-) -> tuple[Comparison, tuple[str, ...]]:
+    question: Question, models: dict[str, tuple[str, str]], criteria: str | None, **options: Any
+) -> Comparison:
     from noneg.comparison import COMPARED, compare
 
-    criteria = asked.pop("criteria")
     tables = _read(question, models)
     (first, one), *others = tables.items()
     for name, other in others:
         _check_rows(one, other, (models[first][0], models[name][0]), question.columns)
     prior, interval = question.prior, question.prior_interval
     question.check_known()
-    found, notes = _estimate(question, tables)
+    found = _estimate(question, tables) if question.prior_method is not None else None
     if found is not None:
         prior, interval = found.value, (found.low, found.high)
     comparison = compare(
@@ -150,15 +131,14 @@ def _compare(
         prior_interval=interval,
         selection=question.selection,
         sample_weight=one.weight,
-        weight_kind=question.columns["weight_kind"],
+        weight_kind=question.weight_kind,
         criteria=COMPARED if criteria is None else criteria.split(","),
         level=question.level,
         by=None if question.grouping is None else question.grouping.names_of(one.codes),
-        **asked,
+        **options,
     )
-    question.note_negatives(one, prior if found is None else found.value)
-    notes = (*notes, *question.notes)
-    return comparison if found is None else replace(comparison, prior=found), notes
+    question.note_negatives(one, prior)
+    return comparison if found is None else replace(comparison, prior=found)
 
 
 def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, Columns]:
@@ -196,25 +176,17 @@ def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
     return there.select(*names).collect().to_native()
 
 
-def _estimate(
-    question: Question, tables: dict[str, Columns]
-) -> tuple[Estimate | None, tuple[str, ...]]:
-    """Estimate the prior, if requested, from the scores that best separate positives."""
-    method = question.prior_method
-    if method is None:
-        return None, ()
+def _estimate(question: Question, tables: dict[str, Columns]) -> Estimate:
+    """Estimate the prior from the scores that best separate positives."""
     from noneg.comparison import best_separated
-    from noneg.prior import estimate_prior
 
-    kind = question.columns["weight_kind"]
+    kind = question.weight_kind
     scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
     best = best_separated(scores)
-    found = estimate_prior(scores[best], method=method, level=question.level)
-    used = found.apply(scores[best])
+    told = f"The prior was estimated from the scores of {best!r}, which"
+    used, found = question.estimated(scores[best], told)
     low, high = used.prior_set
-    told = f"The prior was estimated from the scores of {best!r}, which assumes that"
-    estimate = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
-    return estimate, (*found.warnings, f"{told} {found.assumption}.")
+    return replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
 
 
 def _check_rows(

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
+from noneg.cli.app import main
 from noneg.cli.gates import Gates, gated
-from noneg.cli.output import busy, check_outputs, check_page, console, force, say, show
-from noneg.cli.question import STANDARD_INPUT, Question, tell_prior
+from noneg.cli.output import busy, check_outputs, console, say, show, tell
+from noneg.cli.question import STANDARD_INPUT, Question, reading
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,17 +25,17 @@ if TYPE_CHECKING:
     from noneg.report.document import Noted
 
 
-@click.command(
+@main.command(
     "evaluate",
     short_help="Measure the calibration of scores.",
     epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12",
 )
-@opt.reading()
+@reading()
 @opt.by_groups
-@gated()
+@gated
 @opt.as_json
-def evaluate(files: tuple[str, ...], **asked: Any) -> None:
+def evaluate(question: Question, gates: Gates) -> None:
     """Measure the calibration of the scores in FILE.
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
@@ -42,34 +43,43 @@ def evaluate(files: tuple[str, ...], **asked: Any) -> None:
     """
     from noneg.report.content import summary
 
-    gates, question = Gates(asked), Question(files, asked)
     evaluation = _measure(question, gates)
-    content, title = gates.to_dict() | evaluation.to_dict(), question.source.words
-    question.answer("noneg.evaluation/1", content, lambda: summary(evaluation), title)
+    question.answer(
+        "noneg.evaluation/1",
+        gates.to_dict() | evaluation.to_dict(),
+        lambda: summary(evaluation),
+        title=question.source.words,
+    )
     gates.close()
 
 
 def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> Evaluation:
+    """Return the evaluation of the rows, with all notes on them."""
     from noneg.evaluation import evaluate
 
-    scores, found = question.scores_or_unknown()
+    scores, found = question.scores(needed=False)
     with busy("Measuring"):
         evaluation = evaluate(
             scores, level=question.level, recalibrate=recalibrate, by=question.groups
         )
     gates.judge(evaluation, scores)
-    return tell_prior(evaluation, found, question)
+    prior = evaluation.prior
+    if found is not None:
+        # The ends actually used, which lie inside (0, 1).
+        prior = replace(found.to_estimate(), low=prior.low, high=prior.high)
+    warnings = (*evaluation.warnings, *question.notes)
+    return replace(evaluation, warnings=warnings, audit=question.known, prior=prior)
 
 
-@click.command(
+@main.command(
     "report",
     short_help="Write a report on whether the scores can be trusted.",
     epilog="\b\nnoneg report scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 -o report.html",
 )
-@opt.reading()
+@reading()
 @opt.by_groups
-@opt.file(
+@opt.written(
     "-o",
     "--out",
     "Output file: .html, .md, .txt or .json; a dash prints to standard output.",
@@ -91,19 +101,10 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
 @opt.option(
     "--recalibrate/--no-recalibrate", "Whether to show the effect of recalibration.", default=True
 )
-@gated()
-@force
+@gated
+@opt.force
 def report(
-    files: tuple[str, ...],
-    out: str,
-    form: str | None,
-    title: str | None,
-    model: str | None,
-    name: str | None,
-    *,
-    recalibrate: bool,
-    force: bool,
-    **asked: Any,
+    question: Question, gates: Gates, out: str, form: str | None, *, recalibrate: bool, **named: Any
 ) -> None:
     """Write a report on the scores in FILE.
 
@@ -113,26 +114,27 @@ def report(
     """
     from noneg.report.html import format_of
 
-    gates, question = Gates(asked), Question(files, asked)
     remedy = "Choose one of these extensions, or pass --format."
-    chosen = form or ("text" if out == "-" else format_of(out, remedy))
-    _check_names(question, name)
-    check_outputs({"path": None if out == "-" else out}, files, force=force)
+    form = form or ("text" if out == "-" else format_of(out, remedy))
+    _check_names(question, named["name"])
     evaluation = _measure(question, gates, recalibrate=recalibrate)
     if evaluation.recalibration is not None:
-        column = question.columns["score"]
-        evaluation.recalibration.calibrator.fitted_on_["score_column"] = column
+        evaluation.recalibration.calibrator.fitted_on_["score_column"] = question.score
+    about = _about(question, **named)
+    with busy("Writing"):
+        _write(evaluation, about, out, form)
+    gates.close()
+
+
+def _about(question: Question, title: str | None, model: str | None, name: str | None) -> About:
     source = question.source
     scored = f"of {model}" if model else f"in {source.name}"
-    about = replace(
+    return replace(
         source.about(title or f"Can the scores {scored} be trusted?"),
         model=model or "",
         reading=question.reading,
         noted=() if name is None else _noted(question, name),
     )
-    with busy("Writing"):
-        _write(evaluation, about, out, chosen)
-    gates.close()
 
 
 # Number of rows of each kind that are named on a page.
@@ -177,36 +179,30 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
         click.echo(text, nl=False)
         return
     write_text(out, text)
-    terminal = console()
-    first, *others = document(evaluation, about).verdict
-    say(terminal, str(first), style="bold")
-    for one in others:
-        say(terminal, str(one))
-    say(terminal, f"Wrote {out}")
+    tell(*map(str, document(evaluation, about).verdict), f"Wrote {out}")
 
 
-@click.command("demo", short_help="Show an example report on bundled data.")
-@opt.file("-o", "--out", "Output file for the report.", default="report.html")
+@main.command("demo", short_help="Show an example report on bundled data.")
+@opt.written("-o", "--out", "Output file for the report.  [default: report.html]", type=opt.PAGE)
 @opt.option(
     "--data", "Write the example rows to this folder as CSV, instead of a report.", metavar="FOLDER"
 )
-@force
-def demo(out: str, data: str | None, *, force: bool) -> None:
+@opt.force
+def demo(out: str | None, data: str | None) -> None:
     """Evaluate a classifier from positives and unlabeled data, then reveal the hidden labels."""
     if data is None:
-        check_page(out)
-        check_outputs({"path": out}, force=force)
+        out = out or "report.html"
+        check_outputs([("out", out)])
         _write_demo_report(out)
     else:
-        _write_demo_data(Path(data), force=force)
+        _write_demo_data(Path(data))
 
 
-def _write_demo_data(folder: Path, *, force: bool) -> None:
+def _write_demo_data(folder: Path) -> None:
     from noneg.demo import TABLES, tables, write_table
 
     files = scores, tomorrow, truth = [folder / name for name in TABLES]
-    for path in files:
-        check_outputs({"data": str(path)}, force=force)
+    check_outputs(("data", str(path)) for path in files)
     with busy("Training two models"):
         found = tables()
     for path in files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,8 +11,6 @@ from noneg.cli import options as opt
 from noneg.cli.output import console, say
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from noneg.evaluation import Evaluation
     from noneg.gates import Gate, Outcome
     from noneg.scores import PUScores
@@ -44,27 +43,25 @@ _BASELINE = opt.file(
     "--baseline",
     "Output of an earlier noneg evaluate --json: exit with code 3 if a metric is "
     "significantly worse.",
-    shell_complete=opt.file_names,
 )
 
 
-def gated(*, baseline: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the gate options, which are passed to `Gates`."""
-    return opt.all_of(*_LIMITS, *((_BASELINE,) if baseline else ()))
-
-
+@dataclass
 class Gates:
     """The gates of a command, and their outcomes."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
+    fail_above: tuple[str, ...]
+    fail_below: tuple[str, ...]
+    strict: bool
+    baseline: str | None = None
+
+    def __post_init__(self) -> None:
         from noneg.gates import Gate
 
         self.gates: list[Gate] = [
-            *(Gate.parse(text, "above") for text in asked.pop("fail_above")),
-            *(Gate.parse(text, "below") for text in asked.pop("fail_below")),
+            *(Gate.parse(text, "above") for text in self.fail_above),
+            *(Gate.parse(text, "below") for text in self.fail_below),
         ]
-        self.strict = asked.pop("strict")
-        self.baseline = asked.pop("baseline", None)
         self.outcomes: list[Outcome] = []
         self.note = ""
 
@@ -100,15 +97,15 @@ class Gates:
         gates = {"failed": self.failed, "strict": self.strict, "outcomes": outcomes}
         return {"gates": gates | ({"note": self.note} if self.note else {})}
 
-    def tell(self) -> None:
-        """Print the outcomes of the gates to standard error, separately from any JSON."""
+    def close(self, *, failed: bool = False) -> None:
+        """Print the outcomes to standard error, and exit with code 3 if a gate failed."""
         for outcome in self.outcomes:
             say(console(error=True), f"Gate {outcome}.")
         if self.note:
             say(console(error=True), f"{self.note}.")
-
-    def close(self, *, failed: bool = False) -> None:
-        """Print the outcomes of the gates, and exit with code 3 if one of them failed."""
-        self.tell()
         if failed or self.failed:
             click.get_current_context().exit(NOT_GOOD_ENOUGH)
+
+
+limited = opt.given_as(Gates, *_LIMITS)
+gated = opt.given_as(Gates, *_LIMITS, _BASELINE)

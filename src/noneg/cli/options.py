@@ -1,12 +1,14 @@
-"""The options common to all commands; `noneg.cli.question` reads the rows that they describe."""
+"""How commands declare their options; those on the rows to read are in `noneg.cli.question`."""
 
 from __future__ import annotations
 
-from functools import partial, reduce
+from dataclasses import fields
+from functools import partial, reduce, wraps
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
+
+from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -14,13 +16,28 @@ if TYPE_CHECKING:
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def file_names(
-    context: click.Context,  # noqa: ARG001
-    parameter: click.Parameter,  # noqa: ARG001
-    incomplete: str,
-) -> list[CompletionItem]:
-    """Let the shell complete file names."""
-    return [CompletionItem(incomplete, type="file")]
+class Output(click.Path):
+    """A file to write, which `noneg.cli.app.Command` checks before any work is done.
+
+    Parameters
+    ----------
+    rule : str
+        What the name must end in, as text.
+    *suffixes : str
+        The allowed endings; any ending if there are none.
+    """
+
+    def __init__(self, rule: str = "", *suffixes: str) -> None:
+        super().__init__(readable=False)
+        self.rule, self.suffixes = rule, suffixes
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:  # noqa: ARG002
+        """Return the path, or raise an error if the name does not imply the format."""
+        if self.suffixes and not value.lower().endswith(self.suffixes):
+            name = "path" if param is None else str(param.name)
+            remedy = "Choose a different name."
+            raise InputError(name, self.rule, value=value, remedy=remedy)
+        return str(value)
 
 
 def option(*words: str, **settings: Any) -> Decorator:
@@ -28,10 +45,33 @@ def option(*words: str, **settings: Any) -> Decorator:
     return click.option(*words[:-1], help=words[-1], **settings)
 
 
+def _kept(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    """Store how to answer; `noneg.cli.output` looks it up."""
+    context.meta[str(parameter.name)] = value
+
+
+INPUT = click.Path(readable=False)
 column = partial(option, metavar="COLUMN")
-file = partial(option, metavar="FILE")
+file = partial(option, metavar="FILE", type=INPUT)
+written = partial(option, metavar="FILE", type=Output())
 number = partial(option, type=float)
 flag = partial(option, is_flag=True)
+files = partial(click.argument, "files", nargs=-1, metavar="FILE...", type=INPUT)
+as_json = flag(
+    "--json",
+    "as_json",
+    "Print a JSON object instead of text.",
+    expose_value=False,
+    callback=_kept,
+)
+force = flag(
+    "--force",
+    "Replace existing files, but never an input.",
+    expose_value=False,
+    callback=_kept,
+)
+PAGE = Output("must end in .html", ".html", ".htm")
+page = written("-o", "--out", "Also write a page with charts to this .html file.", type=PAGE)
 
 
 class ListingOption(click.Option):
@@ -69,18 +109,6 @@ class SettingChoice(click.Choice[str]):
         return setting
 
 
-class EstimatedPrior(str):
-    """A prior to be estimated from the scores; the text is the method, empty for the default."""
-
-    __slots__ = ()
-
-
-class UnknownPrior(str):
-    """An unknown prior; results that need no prior are still reported."""
-
-    __slots__ = ()
-
-
 class PriorChoice(click.ParamType[Any]):
     """A number, ``estimate``, ``estimate:METHOD`` or ``unknown``."""
 
@@ -95,13 +123,10 @@ class PriorChoice(click.ParamType[Any]):
         value: str,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> float | EstimatedPrior | UnknownPrior:
-        """Return the number or the method."""
-        word, _, method = value.partition(":")
-        if word == "estimate":
-            return EstimatedPrior(method)
-        if value == "unknown":
-            return UnknownPrior(value)
+    ) -> float | str:
+        """Return the number, or the text."""
+        if value == "unknown" or value.partition(":")[0] == "estimate":
+            return value
         try:
             return float(value)
         except ValueError:
@@ -112,9 +137,7 @@ class PriorChoice(click.ParamType[Any]):
             self.fail(f"{told} {advice}", param, ctx)
 
 
-FILES = click.argument(
-    "files", nargs=-1, required=True, metavar="FILE...", shell_complete=file_names
-)
+FILES = files(required=True)
 two_labels = column("--label", "Column with two values, one of them positive.", required=True)
 setting = option("--setting", "How the rows were sampled.", type=SettingChoice(), required=True)
 by_groups = column(
@@ -122,7 +145,6 @@ by_groups = column(
     "Column of groups to evaluate separately; may be repeated for combinations.",
     multiple=True,
 )
-as_json = flag("--json", "as_json", "Print a JSON object instead of text.")
 
 
 def dashed(name: str) -> str:
@@ -150,45 +172,29 @@ def one_goal(goals: Iterable[str], given: Iterable[str]) -> str:
     return chosen[0]
 
 
-def _needed(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+def given_as(kind: type, *options: Decorator) -> Decorator:
+    """Add options that a command receives as one object, made from those that are its fields."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(command)
+        def run(*made: object, **given: Any) -> None:
+            names = [field.name for field in fields(kind) if field.name in given]
+            own = kind(**{name: given.pop(name) for name in names})
+            command(*made, own, **given)
+
+        return all_of(*options)(run)
+
+    return add
+
+
+def needed(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     """Raise if a column is missing, unless a warehouse has already summed the rows."""
     if value is None and not context.params.get("summed"):
         raise click.MissingParameter(ctx=context, param=parameter)
     return value
 
 
-one_score = column("--score", "Column of scores in [0, 1].  [required]", callback=_needed)
-_LABEL = column(
-    "--label",
-    "Column with two values, one of them positive, or three (see --unlabeled-label).  [required]",
-    callback=_needed,
-)
-_PRIOR = (
-    option(
-        "--prior",
-        "Share of positives in the population, in (0, 1); 'estimate' to estimate it "
-        "from the scores; or 'unknown'.",
-        type=PriorChoice(),
-    ),
-    number(
-        "--prior-interval",
-        "Range that contains the prior; --prior is then optional.",
-        nargs=2,
-        metavar="LOW HIGH",
-    ),
-    option(
-        "--selection",
-        "Largest factor by which the score distribution of hidden positives may "
-        "differ from that of labeled ones; 1 if positives were labeled at random.",
-        default=1.0,
-        metavar="FACTOR",
-    ),
-    file(
-        "--audit",
-        "File written by noneg audit read -o, with the prior, its interval and the "
-        "selection factor.",
-    ),
-)
+one_score = column("--score", "Column of scores in [0, 1].  [required]", callback=needed)
 LABELS = (
     option("--positive-label", "Label that means positive.", metavar="VALUE"),
     option(
@@ -210,47 +216,3 @@ WEIGHTS = (
         default="frequency",
     ),
 )
-_ROWS = (
-    *LABELS,
-    *WEIGHTS,
-    option(
-        "--exact/--sketch",
-        "Whether to keep every row in memory or to count rows in fine buckets.  "
-        "[default: buckets above two million rows]",
-        default=None,
-    ),
-    option(
-        "--engine",
-        "Where to read the rows: on this machine or on a Spark cluster.",
-        type=click.Choice(["local", "spark"]),
-        default="local",
-    ),
-    option("--master", "Address of the Spark cluster, such as spark://host:7077.", metavar="URL"),
-    option("--table", "Table in the Spark catalog, instead of FILE.", metavar="NAME"),
-    option(
-        "--from-sketch",
-        "summed",
-        "FILE is a sketch; it needs neither --score nor --label.",
-        flag_value="sketch",
-        is_eager=True,
-    ),
-    option(
-        "--from-sql",
-        "summed",
-        "FILE is the result of the query printed by noneg sketch --sql.",
-        flag_value="sql",
-        is_eager=True,
-    ),
-    option("--level", "Confidence level.", default=0.95),
-)
-
-
-def reading(
-    *, score: Decorator = one_score, setting: Decorator = setting, prior: bool = True
-) -> Decorator:
-    """Add the FILE argument and the options that specify what to read, as used by `Question`.
-
-    Commands may supply their own help for --score and --setting, and estimate the prior themselves.
-    """
-    files = click.argument("files", nargs=-1, metavar="FILE...", shell_complete=file_names)
-    return all_of(files, score, _LABEL, setting, *(_PRIOR if prior else ()), *_ROWS)

@@ -12,16 +12,15 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import flag
 from noneg.errors import InputError
 from noneg.report.document import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rich.console import Console
     from rich.progress import Progress
@@ -44,17 +43,6 @@ def console(*, error: bool = False) -> Console:
     if not out.is_terminal:
         out.width = _WIDTH_OF_A_PIPE
     return out
-
-
-def print_json(schema: str, **content: object) -> None:
-    """Print one JSON object that includes its schema and the program version."""
-    import json
-    from importlib.metadata import version
-
-    from noneg.results import plain
-
-    head = {"schema": schema, "version": version("noneg")}
-    click.echo(json.dumps(plain(head | content), indent=2, allow_nan=False))
 
 
 def say(out: Console, text: str, style: str = "") -> None:
@@ -115,39 +103,26 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         yield advance
 
 
-force = flag("--force", "Replace existing files, but never an input.")
-
-
-def check_outputs(
-    outputs: Mapping[str, str | None], inputs: Sequence[str] = (), *, force: bool
-) -> None:
+def check_outputs(outputs: Iterable[tuple[str, str]], inputs: Iterable[str] = ()) -> None:
     """Raise, before any work is done, if a file cannot be written or must not be replaced.
 
     Parameters
     ----------
-    outputs : mapping of str to str or None
-        The file to be written for each library argument; None for no file.
-    inputs : sequence of str
+    outputs : iterable of (str, str)
+        Arguments, and the file to be written for each; a dash is standard output.
+    inputs : iterable of str
         Files, patterns and folders that the command reads; a dash is standard input.
-    force : bool
-        Whether other existing files may be replaced.
     """
     seen: set[str] = set()
-    for name, path in outputs.items():
-        if path is None:
+    for name, path in outputs:
+        if path == "-":
             continue
         _check_place(name, path)
         if Path(path).is_file():
-            _check_replaced(name, path, inputs, force=force)
+            _check_replaced(name, path, inputs)
         if os.path.realpath(path) in seen:
             raise InputError(name, f"must be a separate file, but {path!r} is written twice.")
         seen.add(os.path.realpath(path))
-
-
-def check_page(path: str) -> None:
-    """Raise if a file name is not that of a web page."""
-    if Path(path).suffix.lower() not in (".html", ".htm"):
-        raise InputError("path", "must end in .html", value=path, remedy="Choose a different name.")
 
 
 def _check_place(name: str, path: str) -> None:
@@ -156,13 +131,13 @@ def _check_place(name: str, path: str) -> None:
         raise InputError(name, rule, value=path, remedy="Create the folder first.")
 
 
-def _check_replaced(name: str, path: str, inputs: Iterable[str], *, force: bool) -> None:
+def _check_replaced(name: str, path: str, inputs: Iterable[str]) -> None:
     there = Path(path).stat()
     for source, found in _identities(inputs):
         if os.path.samestat(there, found):
             rule = f"must not be an input, but {path!r} is read as {source!r}"
             raise InputError(name, rule, remedy="Choose another name.")
-    if not force:
+    if not click.get_current_context().meta["force"]:
         rule = f"must be a new file, but {path!r} exists"
         raise InputError(name, rule, remedy="Pass --force to replace it.")
 
@@ -195,3 +170,56 @@ def show(out: Console, content: Document) -> None:
     color = out.is_terminal and out.color_system is not None
     width = out.width if out.is_terminal else None
     out.file.write(text(content, width=width, color=color))
+
+
+def tell(first: str, *others: str) -> None:
+    """Print sentences on the result, the first one in bold."""
+    out = console()
+    say(out, first, style="bold")
+    for text in others:
+        say(out, text)
+
+
+def answer(
+    schema: str,
+    content: Mapping[str, Any],
+    shown: Callable[[], Document] | None,
+    *told: str,
+    title: str = "",
+) -> None:
+    """Print the answer of a command, as JSON if requested.
+
+    Parameters
+    ----------
+    schema, content
+        The JSON object; the program version is added.
+    shown : callable, optional
+        Returns the document to be shown otherwise.
+    *told : str
+        Sentences that follow it, such as the names of the files written.
+    title : str
+        Sentence that precedes it.
+    """
+    if click.get_current_context().meta["as_json"]:
+        _print_json(schema, **content)
+        return
+    out = console()
+    if title:
+        say(out, title, style="bold")
+    if shown is not None:
+        show(out, shown())
+    if shown is not None and told:
+        out.print()
+    if told:
+        tell(*told)
+
+
+def _print_json(schema: str, **content: object) -> None:
+    """Print one JSON object that includes its schema and the program version."""
+    import json
+    from importlib.metadata import version
+
+    from noneg.results import plain
+
+    head = {"schema": schema, "version": version("noneg")}
+    click.echo(json.dumps(plain(head | content), indent=2, allow_nan=False))

@@ -5,17 +5,20 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
+from noneg.cli.app import main
+from noneg.cli.output import answer, busy, console, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from noneg.checks import Setting
     from noneg.scores import PUScores
     from noneg.simulation import LogisticGaussian
     from noneg.theory import LabelPlan, Plan
@@ -58,7 +61,7 @@ TAKES = {
 NEEDED = ("prior", "flagged", "auroc")
 
 
-@click.command(
+@main.command(
     "plan",
     short_help="Calculate how many labels you need.",
     epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
@@ -79,7 +82,7 @@ NEEDED = ("prior", "flagged", "auroc")
 )
 @opt.alike(FOR_EPS, type=float)
 @opt.as_json
-def plan(*, as_json: bool, **asked: Any) -> None:
+def plan(**asked: Any) -> None:
     """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
     Choose one goal: --eps, --precision, --prior-within, --difference or --recall.
@@ -88,13 +91,12 @@ def plan(*, as_json: bool, **asked: Any) -> None:
     from noneg.theory import Plan
 
     goal, given = _goal({name: value for name, value in asked.items() if value is not None})
-    answer = _plan(goal, given)
-    if as_json:
-        print_json("noneg.plan/1", **(given | answer.to_dict()))
-    elif isinstance(answer, Plan):
-        show(console(), plan_answer(answer, given["eps"], given["prior"]))
+    found = _plan(goal, given)
+    if isinstance(found, Plan):
+        shown = partial(plan_answer, found, given["eps"], given["prior"])
     else:
-        show(console(), labels_answer(answer))
+        shown = partial(labels_answer, found)
+    answer("noneg.plan/1", given | found.to_dict(), shown)
 
 
 def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -123,7 +125,7 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
     return functions[goal](**{renamed.get(name, name): x for name, x in given.items()})
 
 
-@click.command(
+@main.command(
     "simulate",
     short_help="Simulate scores with a known calibration error.",
     epilog="\b\nnoneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv",
@@ -137,32 +139,29 @@ def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
 @opt.option("--n", "Number of rows, in the labeled setting.", type=int)
 @opt.option("--prior", "Share of positives.", default=0.5)
 @opt.option("--seed", "Random seed.", default=0)
-@opt.file(
+@opt.written(
     "--out",
     "Output file: .csv, .csv.gz, .csv.zst, .tsv or .parquet; a dash prints CSV.",
     required=True,
 )
-@force
+@opt.force
 def simulate(
     world: str | None,
     beta0: float | None,
     beta1: float | None,
     prior: float,
-    setting: str,
+    setting: Setting,
     out: str,
-    *,
-    force: bool,
-    **sizes: int,
+    **sizes: Any,
 ) -> None:
     """Draw labeled scores from a simulated population, and report its true calibration error.
 
     Classes are Gaussian, N(1, 1) and N(-1, 1); the score of x is the sigmoid of beta0 + beta1 x.
     """
-    check_outputs({"path": None if out == "-" else out}, force=force)
     chosen = _world(world, beta0, beta1, prior)
     with busy("Drawing rows"):
         truth = chosen.tce()  # It is not defined in some worlds; nothing is written then.
-        scores = chosen.draw(setting=setting, **sizes)  # type: ignore[arg-type]
+        scores = chosen.draw(setting=setting, **sizes)
         _write(scores, out)
     terminal = console(error=out == "-")
     say(terminal, f"True calibration error: {truth:.9f}")

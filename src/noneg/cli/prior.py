@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
+from noneg.cli.app import main
 from noneg.cli.output import busy
-from noneg.cli.question import Question
+from noneg.cli.question import Question, reading
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,17 +60,16 @@ _SOURCES = opt.all_of(
     ),
     opt.number("--earlier-prior", "Prior in the earlier period.", metavar="NUMBER"),
 )
-NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_prior")
 
 
-@click.command(
+@main.command(
     "prior",
     short_help="Estimate the share of positives.",
     epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
     "noneg prior scores.csv --score p --label confirmed --setting one-sample --reviewed audit\n"
     "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
 )
-@opt.reading(
+@reading(
     score=opt.column(
         "--score",
         "Column of scores in [0, 1] for rows that the classifier was not trained on. "
@@ -106,7 +106,11 @@ NAMES = ("views", "second_label", "reviewed", "stratum", "earlier", "earlier_pri
 )
 @opt.as_json
 def prior(
-    files: tuple[str, ...], methods: tuple[str, ...], features: tuple[str, ...], **asked: Any
+    question: Question,
+    methods: tuple[str, ...],
+    features: tuple[str, ...],
+    overlap: float | None,
+    **sources: Any,
 ) -> None:
     """Estimate the share of positives, the class prior, in FILE.
 
@@ -120,9 +124,6 @@ def prior(
     """
     from noneg.report.answers import prior_answer
 
-    sources = {name: asked.pop(name) for name in NAMES}
-    overlap = asked.pop("overlap")
-    question = Question(files, asked)
     _check_sources(question, sources)
     others = dict(_sources(question, sources))
     names = _chosen(question, methods, others)
@@ -134,7 +135,7 @@ def prior(
         "noneg.prior/1",
         {"estimates": found},
         lambda: prior_answer(answers, question.level),
-        f"{question.source.words}, {question.setting}",
+        title=f"{question.source.words}, {question.setting}",
     )
 
 
@@ -189,7 +190,7 @@ def _from_features(
     _check_features(question)
     setting, table = question.setting, _columns(question, features)
     laws: list[Any] = []
-    options = {"level": question.level, "overlap": overlap}
+    options: dict[str, Any] = {"level": question.level, "overlap": overlap}
 
     def ask(name: str) -> PriorEstimate:
         if name not in FROM_SCORES:
@@ -204,7 +205,7 @@ def _from_features(
 
 def _check_features(question: Question) -> None:
     """Raise if options that apply only to scores are given."""
-    if question.columns["weight"]:
+    if question.weight:
         raise InputError("weight", "must not be given without --score.")
     if question.exact is False:
         rule = "requires --score: features are not counted in buckets"
@@ -236,7 +237,7 @@ def _check_sources(question: Question, asked: dict[str, Any]) -> None:
             raise InputError(name, f"requires --{needed}")
     if asked["earlier"] is not None and asked["earlier_prior"] is None:
         raise InputError("earlier", "requires --earlier-prior")
-    if asked["earlier"] is not None and not question.columns["score"]:
+    if asked["earlier"] is not None and not question.score:
         raise InputError("earlier", "requires --score")
     if asked["second_label"] is not None and question.setting != "one-sample":
         rule = "requires --setting one-sample: both processes label rows of the same sample"
@@ -277,7 +278,7 @@ def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
 def _from_sources(question: Question, second: str) -> PriorEstimate:
     from noneg.prior import from_two_sources
 
-    names = filter(None, [second, question.columns["score"]])
+    names = filter(None, [second, question.score])
     table = _columns(question, [*names], blanks=True)
     other, *scores = table.X.T
     score = scores[0] if scores else None
@@ -298,7 +299,7 @@ def _from_earlier(question: Question, earlier: str, prior: float) -> PriorEstima
     from noneg.prior import from_earlier
     from noneg.scores import PUScores
 
-    score = [question.columns["score"]]
+    score = [question.score]
     before, after = _columns(question, score, earlier=earlier), _columns(question, score)
     setting = question.setting
     scores = PUScores.from_pu_labels(before.flags, before.X[:, 0], prior=prior, setting=setting)

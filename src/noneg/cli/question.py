@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.cli.options import EstimatedPrior, UnknownPrior, dashed
-from noneg.cli.output import busy, console, print_json, progress, say, show
+from noneg.cli import options as opt
+from noneg.cli.output import answer, busy, console, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
     from noneg.audit import Audit
-    from noneg.evaluation import Evaluation
+    from noneg.checks import WeightKind
     from noneg.prior import PriorEstimate
     from noneg.report import About
     from noneg.report.document import Document
@@ -93,34 +93,52 @@ COLUMNS = (
 )
 
 
+@dataclass(kw_only=True)
 class Question:
     """The rows a command should process, given by the values of the options of `reading`."""
 
-    def __init__(self, files: Sequence[str], asked: dict[str, Any]) -> None:
+    files: tuple[str, ...]
+    score: Any
+    label: str
+    positive_label: str | None
+    unlabeled_label: str | None
+    unlabeled_is_empty: bool
+    weight: str | None
+    weight_kind: WeightKind
+    setting: Any
+    prior: Any = None
+    prior_interval: Any = None
+    selection: float = 1.0
+    audit: str | None = None
+    exact: bool | None
+    engine: str
+    master: Any
+    table: str | None
+    summed: str | None
+    level: Any
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
         from noneg.checks import check_level, check_selection
 
-        self.files = tuple(files)
-        names = ("engine", "master", "table", "exact", "level")
-        self.engine, self.master, self.table, self.exact, self.level = map(asked.pop, names)
-        self.summed = asked.pop("summed")
-        self.setting = asked.pop("setting")
-        self.prior = asked.pop("prior", None)
-        self.prior_interval = asked.pop("prior_interval", None)
-        self.selection = check_selection(asked.pop("selection", 1.0))
-        self.columns = {name: asked.pop(name) for name in COLUMNS}
-        self.by, self.as_json = asked.pop("by", ()), asked.pop("as_json", False)
+        self.selection = check_selection(self.selection)
         self.grouping: Grouping | None = None
         self.groups: GroupSums | None = None
         self.rows: Columns | Sketch | None = None
         self.notes: tuple[str, ...] = ()
         check_level(self.level)
         self._check_engine()
-        self.audit = self._load(asked.pop("audit", None))
+        self.known = None if self.audit is None else self._load(self.audit)
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns to read, and the meaning of the labels."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
     @property
     def source(self) -> Source:
         """Description of the input."""
-        groups = {"by": self.by} if self.by else {}
+        groups: dict[str, object] = {"by": self.by} if self.by else {}
         if self.summed:
             return Source(self.files, {"summed": self.summed} | groups)
         unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
@@ -131,7 +149,7 @@ class Question:
     def reading(self) -> str:
         """The files and columns as options for another command."""
         named = {name: self.columns[name] for name in COLUMNS[:4] if self.columns[name] is not None}
-        options = [text for name, x in named.items() for text in (f"--{dashed(name)}", str(x))]
+        options = [text for name, x in named.items() for text in (f"--{opt.dashed(name)}", str(x))]
         flags = ["--unlabeled-is-empty"] if self.columns["unlabeled_is_empty"] else []
         cluster = {"engine": self.engine, "master": self.master, "table": self.table}
         given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
@@ -175,10 +193,8 @@ class Question:
             if not self.is_remote and value is not None:
                 raise InputError(name, "requires --engine spark", value=value)
 
-    def _load(self, path: str | None) -> Audit | None:
-        """Load knowledge about the population from an audit, if one is given."""
-        if path is None:
-            return None
+    def _load(self, path: str) -> Audit:
+        """Load knowledge about the population from an audit."""
         from noneg.audit import Audit
 
         if self.prior is not None or self.prior_interval is not None:
@@ -268,39 +284,34 @@ class Question:
         rest = ~rows.flags & ~rows.negative
         groups = (rows.score[group] for group in (rows.flags, rows.negative, rest))
         found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
-        self.notes = (*self.notes, *found.notes)
+        self.notes += found.notes
 
-    def scores(self) -> tuple[PUScores, PriorEstimate | None]:
+    def scores(self, *, needed: bool = True) -> tuple[PUScores, PriorEstimate | None]:
         """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
-        if self.prior_method is None:
-            self.check_known()
-            return self.read(self.prior), None
-        return self.estimated(self.read())
+        self.check_known(needed=needed)
+        if self.prior_method is not None:
+            return self.estimated(self.read())
+        return self.read(None if self.prior == "unknown" else self.prior), None
 
-    def estimated(self, scores: PUScores) -> tuple[PUScores, PriorEstimate]:
+    def estimated(
+        self, scores: PUScores, told: str = "The estimated prior"
+    ) -> tuple[PUScores, PriorEstimate]:
         """Return scores with the prior estimated from them, and note what the estimate assumes."""
         from noneg.prior import estimate_prior
 
         found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
-        assumed = f"The estimated prior assumes that {found.assumption}."
-        self.notes = (*self.notes, *found.warnings, assumed)
+        self.notes += (*found.warnings, f"{told} assumes that {found.assumption}.")
         return found.apply(scores), found
 
-    def scores_or_unknown(self) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the same as `scores`, for a command that can work without a prior."""
-        if not isinstance(self.prior, UnknownPrior):
-            self.check_known(needed=False)
-            return self.scores()
-        self._check_alone("unknown")
-        return self.read(), None
-
     def check_known(self, *, needed: bool = True) -> None:
-        """Raise if the prior is missing but needed."""
+        """Raise if the prior is missing; it may be unknown if it is not needed."""
         from noneg.checks import missing_prior
 
-        if isinstance(self.prior, UnknownPrior):
-            rule = "must be known here: give a number, or 'estimate' to estimate it from these rows"
-            raise InputError("prior", rule, value="unknown")
+        if self.prior == "unknown":
+            if needed:
+                rule = "must be known here: give a number, or 'estimate' to estimate it from these"
+                raise InputError("prior", f"{rule} rows", value="unknown")
+            self._check_alone("unknown")
         if self.prior is None and self.prior_interval is None and not self.is_labeled:
             raise missing_prior(self.setting, needed=needed)
 
@@ -319,16 +330,11 @@ class Question:
         schema: str,
         content: Mapping[str, Any],
         shown: Callable[[], Document],
+        *told: str,
         title: str = "",
     ) -> None:
-        """Print the source and the content as JSON, or the title, if any, and a document."""
-        if self.as_json:
-            print_json(schema, source=self.source.to_dict(), **content)
-            return
-        out = console()
-        if title:
-            say(out, title, style="bold")
-        show(out, shown())
+        """Print the source and an answer; see `noneg.cli.output.answer`."""
+        answer(schema, {"source": self.source.to_dict(), **content}, shown, *told, title=title)
 
     def tell_notes(self) -> None:
         """Print notes on the rows if the output cannot include them."""
@@ -338,25 +344,92 @@ class Question:
     @property
     def prior_method(self) -> str | None:
         """The method requested by ``--prior estimate``, or None if a prior is given."""
-        if not isinstance(self.prior, EstimatedPrior):
+        word, _, method = str(self.prior).partition(":")
+        if word != "estimate":
             return None
-        self._check_alone("estimate")
+        self._check_alone(word)
         from noneg.prior import DEFAULT
 
-        return str(self.prior) or DEFAULT
+        return method or DEFAULT
 
 
-def tell_prior(
-    evaluation: Evaluation, found: PriorEstimate | None, question: Question
-) -> Evaluation:
-    """Add to an evaluation its estimated prior, if any, and the notes on the question."""
-    from dataclasses import replace
+_LABEL = opt.column(
+    "--label",
+    "Column with two values, one of them positive, or three (see --unlabeled-label).  [required]",
+    callback=opt.needed,
+)
+_PRIOR = (
+    opt.option(
+        "--prior",
+        "Share of positives in the population, in (0, 1); 'estimate' to estimate it "
+        "from the scores; or 'unknown'.",
+        type=opt.PriorChoice(),
+    ),
+    opt.number(
+        "--prior-interval",
+        "Range that contains the prior; --prior is then optional.",
+        nargs=2,
+        metavar="LOW HIGH",
+    ),
+    opt.option(
+        "--selection",
+        "Largest factor by which the score distribution of hidden positives may "
+        "differ from that of labeled ones; 1 if positives were labeled at random.",
+        default=1.0,
+        metavar="FACTOR",
+    ),
+    opt.file(
+        "--audit",
+        "File written by noneg audit read -o, with the prior, its interval and the "
+        "selection factor.",
+    ),
+)
+_ROWS = (
+    *opt.LABELS,
+    *opt.WEIGHTS,
+    opt.option(
+        "--exact/--sketch",
+        "Whether to keep every row in memory or to count rows in fine buckets.  "
+        "[default: buckets above two million rows]",
+        default=None,
+    ),
+    opt.option(
+        "--engine",
+        "Where to read the rows: on this machine or on a Spark cluster.",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+    ),
+    opt.option(
+        "--master", "Address of the Spark cluster, such as spark://host:7077.", metavar="URL"
+    ),
+    opt.option("--table", "Table in the Spark catalog, instead of FILE.", metavar="NAME"),
+    opt.option(
+        "--from-sketch",
+        "summed",
+        "FILE is a sketch; it needs neither --score nor --label.",
+        flag_value="sketch",
+        is_eager=True,
+    ),
+    opt.option(
+        "--from-sql",
+        "summed",
+        "FILE is the result of the query printed by noneg sketch --sql.",
+        flag_value="sql",
+        is_eager=True,
+    ),
+    opt.option("--level", "Confidence level.", default=0.95),
+)
 
-    warnings = (*evaluation.warnings, *question.notes)
-    evaluation = replace(evaluation, warnings=warnings, audit=question.audit)
-    if found is None:
-        return evaluation
-    # The ends actually used, which lie inside (0, 1).
-    ends = evaluation.prior
-    prior = replace(found.to_estimate(), low=ends.low, high=ends.high)
-    return replace(evaluation, prior=prior)
+
+def reading(
+    *,
+    score: opt.Decorator = opt.one_score,
+    setting: opt.Decorator = opt.setting,
+    prior: bool = True,
+) -> opt.Decorator:
+    """Add the FILE argument and the options that specify what to read, as a `Question`.
+
+    Commands may supply their own help for --score and --setting, and estimate the prior themselves.
+    """
+    known = _PRIOR if prior else ()
+    return opt.given_as(Question, opt.files(), score, _LABEL, setting, *known, *_ROWS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,18 @@ import click
 
 from noneg import sentences
 from noneg.cli import options as opt
-from noneg.cli.output import busy, check_outputs, console, force, print_json, say, show
-from noneg.cli.question import STANDARD_INPUT, Question
+from noneg.cli.app import main
+from noneg.cli.output import answer, busy
+from noneg.cli.question import STANDARD_INPUT, Question, reading
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     import numpy as np
     from numpy.typing import NDArray
 
     from noneg.recalibration import ByGroup, Calibrator, HeldOutByGroup
-    from noneg.recalibration.choose import HeldOut
     from noneg.scores import PUScores
 
 column = opt.option("--column", "Name of the new column.", default="calibrated", metavar="NAME")
@@ -29,7 +30,11 @@ column = opt.option("--column", "Name of the new column.", default="calibrated",
 BLUR = 1.0 - 2.0**-8
 # Number of new groups that a warning names.
 MOST_NAMED = 5
-WHERE = "Output file, FILE with a new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet."
+table_out = partial(
+    opt.written,
+    "--out",
+    "Output file, FILE with a new column: .csv, .csv.gz, .csv.zst, .tsv or .parquet.",
+)
 
 
 def _methods() -> str:
@@ -39,31 +44,24 @@ def _methods() -> str:
     return f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
 
 
-@click.command(
+@main.command(
     "recalibrate",
     short_help="Recalibrate the scores in a file.",
     epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
     "--prior 0.12 --out better.parquet --save calibrator.json",
 )
-@opt.reading()
+@reading()
 @click.option("--method", default="auto", metavar="NAME", cls=opt.ListingOption, listing=_methods)
-@opt.file("--out", WHERE)
-@opt.file("--save", "Output file for the calibrator, for noneg apply.")
+@table_out()
+@opt.written("--save", "Output file for the calibrator, for noneg apply.")
 @column
 @opt.option("--folds", "Number of folds for the before/after table.", default=5)
 @opt.option("--seed", "Seed of the folds.", default=0)
 @opt.by_groups
-@force
+@opt.force
 @opt.as_json
 def recalibrate(
-    files: tuple[str, ...],
-    method: str,
-    out: str | None,
-    save: str | None,
-    *,
-    force: bool,
-    as_json: bool,
-    **asked: Any,
+    question: Question, method: str, out: str | None, save: str | None, column: str, **options: Any
 ) -> None:
     """Fit a calibrator to the scores in FILE, report the improvement, and write the new scores.
 
@@ -75,39 +73,37 @@ def recalibrate(
     """
     from noneg.atomic import write_text
     from noneg.recalibration.choose import find_calibrator, held_out
+    from noneg.report.answers import recalibration_answer
+    from noneg.report.grouping import recalibration_by_group
 
-    folds, seed, column = (asked.pop(name) for name in ("folds", "seed", "column"))
-    question = Question(files, asked)
-    check_outputs({"path": out, "save": save}, files, force=force)
-    if out:
-        check_table(question, out)
+    check_table(question, out)
     wanted = find_calibrator(method)
     _check_groups(question)
     scores, _ = question.scores()
     question.tell_notes()
     with busy(f"Fitting {method}"):
-        options: dict[str, Any] = {"folds": folds, "level": question.level, "seed": seed}
-        found: HeldOut | HeldOutByGroup
-        if question.by:
-            found = _by_group(question, wanted, scores, options)
-        else:
-            found = held_out(wanted, scores, **options)
-    calibrator, score = found.calibrator, question.columns["score"]
-    calibrator.fitted_on_["score_column"] = score
-    n_rows = _write(files, calibrator.transform, out, score, column, question.by) if out else None
+        options["level"] = question.level
+        found = (
+            _by_group(question, wanted, scores, options)
+            if question.by
+            else held_out(wanted, scores, **options)
+        )
+    calibrator = found.calibrator
+    calibrator.fitted_on_["score_column"] = question.score
+    where = {"score": question.score, "column": column, "by": question.by}
+    n_rows = write_table(question.files, out, calibrator.transform, **where) if out else None
     if save:
         write_text(save, calibrator.to_json())
-    answer = {
-        **found.to_dict(),
-        "notes": [*found.warnings, *_other_maps(calibrator, scores)],
-        "out": out,
-        "save": save,
-        "n_rows": n_rows,
-    }
-    if as_json:
-        print_json("noneg.recalibration/1", source=question.source.to_dict(), **answer)
-    else:
-        _show(f"{question.source.name}: {scores!r}", found, {"scores": out, "the calibrator": save})
+    notes = [*found.warnings, *_other_maps(calibrator, scores)]
+    made = {"notes": notes, "out": out, "save": save, "n_rows": n_rows}
+    written = {"scores": out, "the calibrator": save}
+    shown: Any = recalibration_by_group if question.by else recalibration_answer
+    question.answer(
+        "noneg.recalibration/1",
+        found.to_dict() | made,
+        lambda: shown(f"{question.source.name}: {scores!r}", found),
+        *(f"Wrote {what} to {path}." for what, path in written.items() if path),
+    )
 
 
 def _check_groups(question: Question) -> None:
@@ -136,7 +132,7 @@ def _by_group(
         prior=None if question.is_labeled else scores.known_prior,
         prior_interval=scores.prior_interval,
         sample_weight=rows.weight,
-        weight_kind=question.columns["weight_kind"],
+        weight_kind=question.weight_kind,
         **options,
     )
     found.calibrator.fitted_on_["by"] = list(question.by)
@@ -157,10 +153,12 @@ def _other_maps(calibrator: Calibrator | ByGroup, scores: PUScores) -> list[str]
     return [sentences.say("map_assumes", **priors, low=low, high=high)]
 
 
-def check_table(question: Question, out: str) -> None:
-    """Raise if the table to be rewritten can be read only once or only remotely."""
+def check_table(question: Question, out: str | None) -> None:
+    """Raise if the table to be rewritten, if any, can be read only once or only remotely."""
     from noneg.tables.writing import format_options
 
+    if not out:
+        return
     if STANDARD_INPUT in question.files:
         rule = "cannot be standard input with --out, which reads the rows again"
         raise InputError("source", rule, remedy="Write it to a file first.")
@@ -171,60 +169,29 @@ def check_table(question: Question, out: str) -> None:
     format_options(Path(out))
 
 
-def _write(
-    files: tuple[str, ...],
-    transform: Callable[..., Any],
-    out: str,
-    score: str,
-    column: str,
-    by: Sequence[str] = (),
-) -> int:
-    """Write all files with the new column; return the number of rows."""
+def write_table(files: Iterable[str], out: str, transform: Callable[..., Any], **where: Any) -> int:
+    """Write all files with a new column; return the number of rows."""
     from noneg.tables.writing import map_scores
 
     with busy(f"Writing {out}"):
-        return map_scores(list(files), out, transform, score=score, column=column, by=by)
+        return map_scores(list(files), out, transform, **where)
 
 
-def _show(title: str, found: HeldOut | HeldOutByGroup, written: dict[str, str | None]) -> None:
-    from noneg.recalibration import HeldOutByGroup
-    from noneg.report.answers import recalibration_answer
-    from noneg.report.grouping import recalibration_by_group
-
-    out = console()
-    if isinstance(found, HeldOutByGroup):
-        show(out, recalibration_by_group(title, found))
-    else:
-        show(out, recalibration_answer(title, found))
-    out.print()
-    for what, path in written.items():
-        if path:
-            say(out, f"Wrote {what} to {path}.", style="bold")
-
-
-@click.command(
+@main.command(
     "apply",
     short_help="Apply a saved calibrator to new scores.",
     epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
 )
-@click.argument("calibrator", metavar="CALIBRATOR", shell_complete=opt.file_names)
+@click.argument("calibrator", metavar="CALIBRATOR", type=opt.INPUT)
 @opt.FILES
 @opt.one_score
-@opt.file("--out", WHERE, required=True)
+@table_out(required=True)
 @column
 @opt.flag("--any-column", "Allow a column other than the one that the calibrator was fitted on.")
-@force
+@opt.force
 @opt.as_json
 def apply(
-    calibrator: str,
-    files: tuple[str, ...],
-    score: str,
-    out: str,
-    column: str,
-    *,
-    any_column: bool,
-    force: bool,
-    as_json: bool,
+    calibrator: str, files: tuple[str, ...], score: str, out: str, column: str, *, any_column: bool
 ) -> None:
     """Write FILE with a new column of scores, mapped by a calibrator from noneg recalibrate --save.
 
@@ -234,7 +201,6 @@ def apply(
     """
     from noneg.tables.writing import format_options
 
-    check_outputs({"path": out}, (calibrator, *files), force=force)
     format_options(Path(out))
     loaded = _load(calibrator)
     fitted = loaded.fitted_on_.get("score_column", score)
@@ -244,26 +210,21 @@ def apply(
         raise InputError("score", rule, value=score, remedy=anyway)
     watched = _Watched(loaded)
     by = loaded.fitted_on_.get("by", [])
-    n_rows = _write(files, watched, out, score, column, by)
+    n_rows = write_table(files, out, watched, score=score, column=column, by=by)
     warnings = watched.warnings(n_rows)
-    if as_json:
-        print_json(
-            "noneg.apply/1",
-            calibrator=calibrator,
-            method=loaded.name,
-            fitted_on=loaded.fitted_on_,
-            source={"files": list(files), "score": score} | ({"by": by} if by else {}),
-            out=out,
-            column=column,
-            n_rows=n_rows,
-            warnings=warnings,
-        )
-        return
-    words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by"
+    content = {
+        "calibrator": calibrator,
+        "method": loaded.name,
+        "fitted_on": loaded.fitted_on_,
+        "source": {"files": list(files), "score": score} | ({"by": by} if by else {}),
+        "out": out,
+        "column": column,
+        "n_rows": n_rows,
+        "warnings": warnings,
+    }
     name = "one map for each group" if by else getattr(loaded, "chosen_", loaded).name
-    say(console(), f"{words} {name}.", style="bold")
-    for warning in warnings:
-        say(console(), f"Warning: {warning}")
+    words = f"Wrote {n_rows:,} rows to {out}; column {column!r} is {score!r} mapped by {name}."
+    answer("noneg.apply/1", content, None, words, *(f"Warning: {text}" for text in warnings))
 
 
 class _Watched:

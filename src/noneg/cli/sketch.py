@@ -7,17 +7,18 @@ from typing import Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import check_outputs, console, force, progress, say
+from noneg.cli.app import main
+from noneg.cli.output import console, progress, say
 from noneg.errors import InputError
 
 
-@click.command(
+@main.command(
     "sketch",
     short_help="Count rows in fine buckets, or print the SQL that does.",
     epilog="\b\nnoneg sketch monday.parquet --score p --label confirmed -o monday.sketch.parquet\n"
     "noneg sketch --sql snowflake --table RISK.SCORES --score P --label CONFIRMED > sketch.sql",
 )
-@click.argument("files", nargs=-1, metavar="FILE...", shell_complete=opt.file_names)
+@opt.files()
 @opt.column("--score", "Column of scores in [0, 1].", required=True)
 @opt.two_labels
 @opt.all_of(opt.LABELS[0], *opt.WEIGHTS)
@@ -32,8 +33,8 @@ from noneg.errors import InputError
 @opt.column("--by", "With --sql: additional column to group by; may be repeated.", multiple=True)
 @opt.option("--where", "With --sql: SQL condition that selects rows.", metavar="CONDITION")
 @opt.option("--setting", "Sampling setting to store with the sketch.", type=opt.SettingChoice())
-@opt.file("-o", "--out", "Output file: .parquet or .json.")
-@force
+@opt.written("-o", "--out", "Output file: .parquet or .json.")
+@opt.force
 def sketch(
     files: tuple[str, ...],
     *,
@@ -68,14 +69,13 @@ def _refuse(**given: object) -> None:
             raise InputError(name, "requires --sql", value=value)
 
 
-def _write(files: tuple[str, ...], *, out: str | None, force: bool, **asked: Any) -> None:
+def _write(files: tuple[str, ...], *, out: str | None, **asked: Any) -> None:
     from noneg.tables import read_sketch
 
     if not files:
         raise click.UsageError("Missing argument 'FILE...', or --sql with --table.")
     if out is None:
         raise InputError("out", "must name the file to write, ending in .parquet or .json.")
-    check_outputs({"out": out}, files, force=force)
     with progress(f"Reading {', '.join(files)}") as advance:
         made = read_sketch(list(files), **asked, progress=advance)
     made.save(out)

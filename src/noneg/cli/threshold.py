@@ -6,15 +6,18 @@ one, they are the best estimates.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from functools import partial
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import busy, check_outputs, force
-from noneg.cli.question import Question
-from noneg.cli.recalibrate import WHERE, check_table
+from noneg.cli.app import main
+from noneg.cli.output import busy
+from noneg.cli.question import Question, reading
+from noneg.cli.recalibrate import check_table, table_out, write_table
 from noneg.errors import InputError
 from noneg.sentences import say
 
@@ -23,9 +26,9 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
-ESTIMATED = ("precision", "recall", "f_beta", "cost")  # Arguments of `best_threshold`.
-PROMISED = ("precision", "recall", "cost", "budget", "top")  # Goals that allow --confidence.
-WISHES = ("precision", "recall", "f_beta", "cost", "budget", "top", "at")
+WORKLOADS = ("budget", "top")
+PROMISED = ("precision", "recall", "cost", *WORKLOADS)  # Goals that allow --confidence.
+GOALS = ("precision", "recall", "f_beta", "cost", *WORKLOADS, "at")
 
 
 class Share(click.ParamType[float]):
@@ -47,33 +50,88 @@ class Share(click.ParamType[float]):
         return share
 
 
-@click.command(
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """The requested properties of a threshold; exactly one of them is its goal."""
+
+    precision: float | None
+    recall: float | None
+    f_beta: float | None
+    cost: tuple[float, float] | None
+    budget: int | None
+    top: float | None
+    at: float | None
+    confidence: float | None
+    on_average: bool
+    coming: int | None
+
+    def __post_init__(self) -> None:
+        goal = self.goal
+        if self.on_average and (goal != "recall" or self.confidence is not None):
+            raise click.UsageError("Give --on-average with --recall, and without --confidence.")
+        if self.confidence is not None and goal not in PROMISED:
+            raise click.UsageError(
+                f"--confidence is available for {', '.join(PROMISED)}, not for {goal}."
+            )
+        if self.coming is not None and not self.is_workload:
+            raise click.UsageError("Give --next with --budget or --top.")
+
+    @property
+    def goal(self) -> str:
+        """The goal, an argument of a function for thresholds."""
+        return opt.one_goal(GOALS, [name for name in GOALS if getattr(self, name) is not None])
+
+    @property
+    def value(self) -> Any:
+        """The value of the goal."""
+        return getattr(self, self.goal)
+
+    @property
+    def is_workload(self) -> bool:
+        """Whether a number of rows is to be flagged."""
+        return self.goal in WORKLOADS
+
+    @property
+    def is_promised(self) -> bool:
+        """Whether the threshold comes with a guarantee."""
+        return self.is_workload or self.on_average or self.confidence is not None
+
+    def rows(self, scores: PUScores) -> int:
+        """Return the number of future rows."""
+        return self.coming or round(scores.n_marginal)
+
+
+@main.command(
     "threshold",
     short_help="Choose a decision threshold.",
     epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
     "--recall 0.9 --confidence 0.95",
 )
-@opt.reading()
-@opt.number("--precision", "Smallest threshold with at least this precision.")
-@opt.number("--recall", "Largest threshold with at least this recall.")
-@opt.number("--f-beta", "Threshold with the largest F-measure for this beta.")
-@opt.number(
-    "--cost",
-    "Threshold with the lowest cost, given the costs of a false alarm and of a missed positive.",
-    nargs=2,
-    metavar="FP FN",
-)
-@opt.option("--budget", "Flag this many of the next rows.", type=int, metavar="N")
-@opt.option("--top", "Flag this share of the next rows, such as 5%.", type=Share())
-@opt.number("--at", "Evaluate this threshold instead of choosing one.", metavar="SCORE")
-@opt.number("--confidence", "Guarantee the goal with this probability.")
-@opt.flag("--on-average", "Guarantee the recall on average over data sets instead.")
-@opt.option(
-    "--next", "coming", "Number of future rows.  [default: as in FILE]", type=int, metavar="N"
+@reading()
+@opt.given_as(
+    Wish,
+    opt.number("--precision", "Smallest threshold with at least this precision."),
+    opt.number("--recall", "Largest threshold with at least this recall."),
+    opt.number("--f-beta", "Threshold with the largest F-measure for this beta."),
+    opt.number(
+        "--cost",
+        "Threshold with the lowest cost, given the costs of a false alarm and of a missed "
+        "positive.",
+        nargs=2,
+        metavar="FP FN",
+    ),
+    opt.option("--budget", "Flag this many of the next rows.", type=int, metavar="N"),
+    opt.option("--top", "Flag this share of the next rows, such as 5%.", type=Share()),
+    opt.number("--at", "Evaluate this threshold instead of choosing one.", metavar="SCORE"),
+    opt.number("--confidence", "Guarantee the goal with this probability."),
+    opt.flag("--on-average", "Guarantee the recall on average over data sets instead."),
+    opt.option(
+        "--next", "coming", "Number of future rows.  [default: as in FILE]", type=int, metavar="N"
+    ),
 )
 @opt.by_groups
 @opt.as_json
-def threshold(files: tuple[str, ...], **asked: Any) -> None:
+def threshold(question: Question, wish: Wish) -> None:
     """Choose the threshold from which to predict rows in FILE as positive.
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
@@ -81,14 +139,14 @@ def threshold(files: tuple[str, ...], **asked: Any) -> None:
     """
     from noneg.report.answers import threshold_answer
 
-    wish = _wish(asked)
-    question = Question(files, asked)
     _check_groups(question, wish)
-    scores = _scores(question, free=_is_free(wish) and not question.by)
+    free = wish.is_workload or (wish.goal == "recall" and wish.is_promised)
+    scores = _scores(question, free=free and not question.by)
     with busy("Searching"):
-        found = _promised(scores, wish) if _is_promised(wish) else _estimated(scores, wish)
+        found = _found(scores, wish)
         rates = _rates(scores, found["threshold"], question.level)
-        _look_ahead(scores, found, wish, question.level)
+        if wish.is_workload:
+            found["next"] = _look_ahead(scores, found["flagged"], wish, question.level)
         groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
     content = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
     content |= {name: rate.to_dict() for name, rate in rates.items()}
@@ -100,32 +158,17 @@ def threshold(files: tuple[str, ...], **asked: Any) -> None:
     )
 
 
-def _wish(asked: dict[str, Any]) -> dict[str, Any]:
-    """Return the requested properties of the threshold, removed from the options."""
-    wish = {name: asked.pop(name) for name in (*WISHES, "confidence", "on_average", "coming")}
-    name = opt.one_goal(WISHES, [name for name in WISHES if wish[name] is not None])
-    if wish["on_average"] and (name != "recall" or wish["confidence"] is not None):
-        raise click.UsageError("Give --on-average with --recall, and without --confidence.")
-    if wish["confidence"] is not None and name not in PROMISED:
-        raise click.UsageError(
-            f"--confidence is available for {', '.join(PROMISED)}, not for {name}."
-        )
-    if wish["coming"] is not None and name not in ("budget", "top"):
-        raise click.UsageError("Give --next with --budget or --top.")
-    return wish
-
-
-def _check_groups(question: Question, wish: dict[str, Any]) -> None:
+def _check_groups(question: Question, wish: Wish) -> None:
     """Raise if a goal is not available by group; group thresholds need all rows in memory."""
     if not question.by:
         return
-    if wish["budget"] is not None or wish["top"] is not None:
+    if wish.is_workload:
         raise click.UsageError("Give --by without --budget and --top: groups share one workload.")
     question.keep_rows()
 
 
 def _by_group(
-    question: Question, scores: PUScores, threshold: float, wish: dict[str, Any]
+    question: Question, scores: PUScores, threshold: float, wish: Wish
 ) -> dict[str, dict[str, Any]]:
     """Return the threshold of each group, and the effect of the overall threshold in that group.
 
@@ -138,36 +181,24 @@ def _by_group(
     rows, cut = question.kept_rows, min(threshold, 1.0)
     grouping = Grouping(question.by, (cut,))
     grouping.found = question.grouping.found if question.grouping else {}
-    kind = question.columns["weight_kind"]
-    sums = grouping.sums(rows, kind)
-    sure = wish["confidence"] or question.level
+    sums = grouping.sums(rows, question.weight_kind)
+    sure = wish.confidence or question.level
     table = by_group(
         scores, sums, metrics=("precision", "recall"), threshold=cut, level=(1.0 + sure) / 2.0
     )
     known, groups = own_knowledge(scores, table), grouping.names_of(rows.codes)
-    if wish["confidence"] is not None:
-        wish = wish | {"confidence": 1.0 - (1.0 - sure) / (2.0 * len(table.group))}
+    if wish.confidence is not None:
+        wish = replace(wish, confidence=1.0 - (1.0 - sure) / (2.0 * len(table.group)))
     found: dict[str, dict[str, Any]] = {}
     for group, here in members(table, groups).items():
-        own = rows.part(here).scores(question.setting, kind)
+        own = rows.part(here).scores(question.setting, question.weight_kind)
         own = own.with_knowledge(known[group]) if own.hidden else own
-        chosen = _promised(own, wish) if _is_promised(wish) else _estimated(own, wish)
+        chosen = _found(own, wish)
         names = ("prior", "precision", "recall")
         overall = {name: table.estimate(group, name).to_dict() for name in names}
         found[group] = {name: chosen[name] for name in ("threshold", "value", "flagged")}
         found[group] |= {"prior": overall.pop("prior"), "with_overall_threshold": overall}
     return found
-
-
-def _is_free(wish: dict[str, Any]) -> bool:
-    """Return whether no prior is needed."""
-    workload = wish["budget"] is not None or wish["top"] is not None
-    return workload or (wish["recall"] is not None and _is_promised(wish))
-
-
-def _is_promised(wish: dict[str, Any]) -> bool:
-    workload = wish["budget"] is not None or wish["top"] is not None
-    return workload or wish["on_average"] or wish["confidence"] is not None
 
 
 def _scores(question: Question, *, free: bool) -> PUScores:
@@ -178,35 +209,41 @@ def _scores(question: Question, *, free: bool) -> PUScores:
     return scores
 
 
-def _promised(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
+def _found(scores: PUScores, wish: Wish) -> dict[str, Any]:
+    """Return the threshold with its properties."""
+    return _promised(scores, wish) if wish.is_promised else _estimated(scores, wish)
+
+
+def _promised(scores: PUScores, wish: Wish) -> dict[str, Any]:
     from noneg.intervals import tail_means
     from noneg.performance import confusion
 
     promise = _promise(scores, wish)
+    cut = min(promise.threshold, 2.0)
     found: dict[str, Any] = {
         "threshold": promise.threshold,
         "value": promise.value,
         "criterion": promise.words,
         "promise": promise.to_dict(),
-        "flagged": float(tail_means(scores, [min(promise.threshold, 2.0)]).marginal[0]),
+        "flagged": float(tail_means(scores, [cut]).marginal[0]),
         "notes": _notes(scores, promise),
     }
     if scores.prior is not None:
-        found["confusion"] = confusion(scores, threshold=min(promise.threshold, 2.0)).to_dict()
+        found["confusion"] = confusion(scores, threshold=cut).to_dict()
     return found
 
 
-def _promise(scores: PUScores, wish: dict[str, Any]) -> Promise:
+def _promise(scores: PUScores, wish: Wish) -> Promise:
     from noneg import performance
 
-    sure = wish["confidence"]
-    for name in ("recall", "precision", "cost"):
-        if wish[name] is not None:
-            find = getattr(performance, f"{name}_threshold")
-            return find(scores, confidence=sure, **{name: wish[name]})
-    rows = wish["coming"] or round(scores.n_marginal)
-    budget = wish["budget"] if wish["top"] is None else max(1, int(wish["top"] * rows + 1e-9))
-    return performance.budget_threshold(scores, budget=budget, rows=rows, confidence=sure)
+    if not wish.is_workload:
+        find = getattr(performance, f"{wish.goal}_threshold")
+        return find(scores, confidence=wish.confidence, **{wish.goal: wish.value})
+    rows = wish.rows(scores)
+    budget = wish.value if wish.goal == "budget" else max(1, int(wish.value * rows + 1e-9))
+    return performance.budget_threshold(
+        scores, budget=budget, rows=rows, confidence=wish.confidence
+    )
 
 
 def _assumption(scores: PUScores) -> str:
@@ -222,15 +259,15 @@ def _notes(scores: PUScores, promise: Promise) -> list[str]:
     return [*few, f"{assumed}{say('certain_fixed')}"]
 
 
-def _estimated(scores: PUScores, wish: dict[str, Any]) -> dict[str, Any]:
+def _estimated(scores: PUScores, wish: Wish) -> dict[str, Any]:
     from noneg.performance import best_threshold, confusion, precision
     from noneg.report.answers import GIVEN
 
-    if wish["at"] is not None:
-        matrix = confusion(scores, threshold=wish["at"])
-        value, criterion, at = precision(scores, threshold=wish["at"]), GIVEN, wish["at"]
+    if wish.goal == "at":
+        at, criterion = wish.value, GIVEN
+        matrix, value = confusion(scores, threshold=at), precision(scores, threshold=at)
     else:
-        best = best_threshold(scores, **{name: wish[name] for name in ESTIMATED})
+        best = best_threshold(scores, **{wish.goal: wish.value})
         matrix, value, criterion, at = best.confusion, best.value, best.criterion, best.threshold
     return {
         "threshold": at,
@@ -252,50 +289,37 @@ def _rates(scores: PUScores, threshold: float, level: float) -> dict[str, Estima
     return {name: estimate(name, scores, threshold=threshold, level=level) for name in known}
 
 
-def _look_ahead(
-    scores: PUScores, found: dict[str, Any], wish: dict[str, Any], level: float
-) -> None:
-    """Add the number of next rows that will be flagged, if requested."""
-    if wish["budget"] is None and wish["top"] is None:
-        return
+def _look_ahead(scores: PUScores, flagged: float, wish: Wish, level: float) -> dict[str, float]:
+    """Return the number of next rows that will be flagged."""
     from scipy.stats import betabinom
 
-    rows, n = wish["coming"] or round(scores.n_marginal), scores.effective_marginal
-    above = found["flagged"] * n
+    rows, n = wish.rows(scores), scores.effective_marginal
+    above = flagged * n
     low, high = (
         float(betabinom.ppf(q, rows, above + extra, n - above + 1 - extra)) if n > above else rows
         for q, extra in (((1 - level) / 2, above > 0), ((1 + level) / 2, 1))
     )
-    expected = found["flagged"] * rows
-    found["next"] = {"rows": rows, "expected": expected, "low": max(low, 0.0), "high": high}
+    return {"rows": rows, "expected": flagged * rows, "low": max(low, 0.0), "high": high}
 
 
-@click.command(
+@main.command(
     "negatives",
     short_help="Certify unlabeled rows as negative.",
     epilog="\b\nnoneg negatives scores.csv --score p --label confirmed --setting one-sample "
     "--prior 0.12 --fdr 0.05",
 )
-@opt.reading()
+@reading()
 @opt.option("--fdr", "Largest expected share of positives among certified rows.", default=0.05)
-@opt.file("--out", WHERE)
+@table_out()
 @opt.option(
     "--column",
     "Name of the new column: the p-value of being positive.",
     default="p_positive",
     metavar="NAME",
 )
-@force
+@opt.force
 @opt.as_json
-def negatives(
-    files: tuple[str, ...],
-    fdr: float,
-    out: str | None,
-    column: str,
-    *,
-    force: bool,
-    **asked: Any,
-) -> None:
+def negatives(question: Question, fdr: float, out: str | None, column: str) -> None:
     """Certify unlabeled rows in FILE as negative, with false discovery control.
 
     No prior is needed; with one, more rows are certified. Remove certified rows from a review
@@ -303,23 +327,16 @@ def negatives(
     """
     from noneg.performance import certified_negatives, positive_p_values
     from noneg.report.answers import negatives_answer
-    from noneg.tables.writing import map_scores
 
-    question = Question(files, asked)
     if question.is_labeled:
         raise InputError("setting", "must contain unlabeled rows: there is nothing to certify.")
-    check_outputs({"path": out}, files, force=force)
-    if out:
-        check_table(question, out)
+    check_table(question, out)
     scores = _scores(question, free=True)
     with busy("Testing rows"):
         found = certified_negatives(scores, fdr=fdr)
     if out:
-        score = question.columns["score"]
-        with busy(f"Writing {out}"):
-            map_scores(
-                list(files), out, lambda s: positive_p_values(scores, s), score=score, column=column
-            )
+        p_values = partial(positive_p_values, scores)
+        write_table(question.files, out, p_values, score=question.score, column=column)
     notes = [_assumption(scores), *([f"Wrote p-values to {out}."] if out else [])]
     content = found.to_dict() | {"out": out}
     question.answer("noneg.negatives/1", content, lambda: negatives_answer(scores, found, notes))

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import busy, check_outputs, console, force, print_json, say
+from noneg.cli.app import main
+from noneg.cli.output import answer, busy, check_outputs, tell
 from noneg.cli.question import Source
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from noneg.learning import PUClassifier
     from noneg.report import About
     from noneg.scores import PUScores
@@ -20,7 +23,7 @@ if TYPE_CHECKING:
 REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
 
 
-@click.command(
+@main.command(
     "train",
     short_help="Train a classifier on a table, and report on it.",
     epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
@@ -46,9 +49,9 @@ REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
 @opt.column("--ignore", "ignored", "Column to exclude from the features.", multiple=True)
 @opt.option("-o", "--out", "Output folder for the model.", required=True, metavar="FOLDER")
 @opt.option("--seed", "Random seed.", default=0)
-@force
+@opt.force
 @opt.as_json
-def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **asked: Any) -> None:
+def train(files: tuple[str, ...], out: str, **asked: Any) -> None:
     """Train boosted trees on the table in FILE, and write model, scores and report to a folder.
 
     Columns may contain numbers, text and missing values. The report evaluates held-out
@@ -57,9 +60,8 @@ def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **ask
     import pyarrow as pa
 
     folder = Path(out)
-    paths = {name: str(folder / name) for name in (REPORT, SCORES)}
     if folder.exists():
-        check_outputs({"out": paths[REPORT]}, files, force=force)
+        check_outputs([("out", str(folder / REPORT))], files)
     table, roles, features = _columns(files, asked)
     with busy("Training"):
         model = _trained(table.select(features), roles, asked)
@@ -74,12 +76,10 @@ def train(files: tuple[str, ...], out: str, *, force: bool, as_json: bool, **ask
     }
     with busy("Writing"):
         verdict = _write(model, scores, folder, notes, _about(files, asked))
-        _write_table(pa.table(held), Path(paths[SCORES]))
-    if as_json:
-        print_json("noneg.train/1", out=out, verdict=verdict, **notes)
-        return
-    _say(model, scores, folder, notes)
-    say(console(), f"On held-out rows: {verdict}", style="bold")
+        _write_table(pa.table(held), folder / SCORES)
+    told = _told(model, scores, folder, notes)
+    content = {"out": out, "verdict": verdict, **notes}
+    answer("noneg.train/1", content, None, f"On held-out rows: {verdict}", *told)
 
 
 def _columns(
@@ -111,11 +111,9 @@ def _trained(table: Any, roles: dict[str, Any], asked: dict[str, Any]) -> PUClas
     from noneg.learning import PUClassifier
 
     prior = asked["prior"]
-    if isinstance(prior, opt.EstimatedPrior):
-        if prior:
-            rule = "must be a number or 'estimate': only one estimator works on features here"
-            raise InputError("prior", rule, value=f"estimate:{prior}")
-        prior = "estimate"
+    if isinstance(prior, str) and prior != "estimate":
+        rule = "must be a number or 'estimate': only one estimator works on features here"
+        raise InputError("prior", rule, value=prior)
     model = PUClassifier(
         setting=asked["setting"],
         prior=prior,
@@ -179,35 +177,40 @@ def _write(
     return str(document(evaluation, about).verdict[0])
 
 
-def _say(model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any]) -> None:
-    out = console()
-    say(out, f"{notes['rows']:,} rows, {len(notes['features'])} features: {scores!r}")
+def _told(
+    model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any]
+) -> Iterator[str]:
+    yield f"{notes['rows']:,} rows, {len(notes['features'])} features: {scores!r}"
     found = getattr(model, "prior_estimate_", None)
     for warning in () if found is None else found.warnings:
-        say(out, f"Note on the prior: {warning}", style="yellow")
+        yield f"Note on the prior: {warning}"
     gains = sorted(zip(model.model_.feature_importances_, notes["features"], strict=True))[::-1]
     best = ", ".join(f"{name} ({share:.0%})" for share, name in gains[:5] if share > 0.0)
-    say(out, f"Columns that matter most: {best or 'none'}.")
-    say(out, f"Wrote the model to {folder}, with {SCORES} (held-out rows) and {REPORT}.")
+    yield f"Columns that matter most: {best or 'none'}."
+    yield f"Wrote the model to {folder}, with {SCORES} (held-out rows) and {REPORT}."
 
 
-@click.command(
+@main.command(
     "predict",
     short_help="Apply a trained model to new rows.",
     epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
 )
 @click.argument("folder", metavar="MODEL")
 @opt.FILES
-@opt.file("--out", "Output file for the rows with the new column: .csv or .parquet.", required=True)
+@opt.written(
+    "--out",
+    "Output file for the rows with the new column: .csv or .parquet.",
+    type=opt.Output("must end in .csv or .parquet", ".csv", ".parquet"),
+    required=True,
+)
 @opt.option("--column", "Name of the new column.", default=PROBABILITY, metavar="NAME")
-@force
-def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force: bool) -> None:
+@opt.force
+def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
     """Write the rows of FILE with their probability of being positive under MODEL."""
     from noneg.learning import load_model
     from noneg.learning.saving import model_notes
     from noneg.tables.frames import read_table
 
-    check_outputs({"path": out}, files, force=force)
     notes = model_notes(folder)
     table = read_table(list(files), texts=notes["texts"])
     if column in table.column_names:
@@ -224,10 +227,7 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str, *, force
     with busy("Predicting"):
         p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]
     _write_table(table.append_column(column, [p]), Path(out))
-    say(
-        console(),
-        f"Wrote {p.size:,} rows to {out}; column {column!r} has a mean of {p.mean():.4f}.",
-    )
+    tell(f"Wrote {p.size:,} rows to {out}; column {column!r} has a mean of {p.mean():.4f}.")
 
 
 def _check_numbers(table: Any, names: set[str]) -> None:
@@ -249,8 +249,6 @@ def _write_table(table: Any, path: Path) -> None:
 
     from noneg.atomic import replacing
 
-    writers = {".csv": pyarrow.csv.write_csv, ".parquet": pq.write_table}
-    if path.suffix not in writers:
-        raise InputError("path", "must end in .csv or .parquet", value=str(path))
+    write = pyarrow.csv.write_csv if path.suffix.lower() == ".csv" else pq.write_table
     with replacing(path) as partial:
-        writers[path.suffix](table, partial)
+        write(table, partial)
