@@ -105,6 +105,13 @@ def test_what_is_missing_is_named_with_its_extra(module, tmp_path):
         assert f"noneg[{EXTRAS[module]}]" in said, (line, said)
 
 
+def test_an_unknown_learner_is_compared_with_those_that_need_no_extra(tmp_path):
+    line = "noneg.learning.PUClassifier('bosted', setting='two-sample', prior=0.5).fit(x, flags)"
+    [said] = answers("torch", [line], tmp_path)
+    assert "'algorithm' must be one of auto, boosted, bagging, linear, weighted, or the" in said
+    assert "got 'bosted'. Did you mean 'boosted'? For networks, noneg.learning needs torch" in said
+
+
 def test_what_needs_no_extra_runs_without_any(tmp_path):
     lines = [
         "noneg.evaluate(pu)",

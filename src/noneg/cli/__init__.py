@@ -36,11 +36,16 @@ ENDING = ".md"
 LIST = "topics"
 
 
-@main.command("help", short_help="Explain a command or a topic.", epilog="\b\nnoneg help settings")
+@main.command("help", short_help="Explain a command or a topic.")
 @click.argument("topic", default=LIST)
 @click.pass_context
 def explain(context: click.Context, topic: str) -> None:
-    """Explain TOPIC: a command or a help topic. Without TOPIC, list the topics."""
+    """Explain TOPIC: a command or a help topic. Without TOPIC, list the topics.
+
+    Examples
+    --------
+    noneg help settings
+    """
     commands = main.commands
     if topic == LIST:
         _show(_contents())
@@ -88,12 +93,13 @@ SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
 VARIABLE = "_NONEG_COMPLETE"
 
 
-@main.command(
-    "completion",
-    short_help="Complete commands with the tab key.",
-    epilog='\b\neval "$(noneg completion bash)"',
-)
+@main.command(short_help="Complete commands with the tab key.")
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def completion(shell: str) -> None:
-    """Print the completion script for SHELL."""
+    """Print the completion script for SHELL.
+
+    Examples
+    --------
+    eval "$(noneg completion bash)"
+    """
     click.echo(SHELLS[shell](main, {}, "noneg", VARIABLE).source())

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,15 @@ WRONG_INPUT, INTERRUPTED, BROKEN_PIPE = 2, 130, 1
 
 
 class Command(click.Command):
-    """A command that checks its files before any work is done: none replaces an input."""
+    """A command that checks its files before any work is done: none replaces an input.
+
+    The section "Examples" of its docstring is shown below the options.
+    """
+
+    def __init__(self, name: str | None, **settings: Any) -> None:
+        text, _, examples = cleandoc(settings.pop("help")).partition("\n\nExamples\n--------\n")
+        lines = (" ".join(line.split()) for line in examples.splitlines())
+        super().__init__(name, help=text, epilog="\n".join(["\b", *lines]), **settings)
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""

@@ -6,8 +6,6 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import answer, busy, check_outputs, tell
@@ -22,17 +20,12 @@ _LIST = opt.Output("must end in .csv, because people fill it in", ".csv")
 _DESIGN = opt.file("--design", "Design file.  [default: NAME.design.json next to the list]")
 
 
-@main.group("audit", short_help="Plan and evaluate a review of some rows.")
+@main.group(short_help="Plan and evaluate a review of some rows.")
 def audit() -> None:
     """Choose rows to review, and estimate metrics of the whole table from the answers."""
 
 
-@audit.command(
-    "plan",
-    short_help="Choose rows to review.",
-    epilog="\b\nnoneg audit plan scores.csv --score p --label confirmed --setting one-sample "
-    "--budget 200 --for precision@0.9 --for recall@0.9 --for prior",
-)
+@audit.command(short_help="Choose rows to review.")
 @opt.FILES
 @opt.one_score
 @opt.column("--label", "Column that marks the labeled positives.", required=True)
@@ -63,7 +56,13 @@ def audit() -> None:
 @opt.force
 @opt.as_json
 def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
-    """Draw rows of FILE to review, with known probabilities, and write them to a list."""
+    """Draw rows of FILE to review, with known probabilities, and write them to a list.
+
+    Examples
+    --------
+    noneg audit plan scores.csv --score p --label confirmed --setting one-sample --budget 200 \
+    --for precision@0.9 --for recall@0.9 --for prior
+    """
     from noneg import audit
     from noneg.atomic import write_text
     from noneg.audit.reading import design_path
@@ -106,13 +105,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
     return stream.getvalue()
 
 
-@audit.command(
-    "read",
-    short_help="Estimate metrics of the whole table from the answers.",
-    epilog="\b\nnoneg audit read to_review.csv -o audit.json\n"
-    "noneg audit read table.csv --score p --label checked --unlabeled-is-empty "
-    "--setting one-sample",
-)
+@audit.command(short_help="Estimate metrics of the whole table from the answers.")
 @opt.FILES
 @_DESIGN
 @opt.column("--id", "Column of the list.", default="id")
@@ -127,9 +120,7 @@ def _list(design: Design, rows: Sequence[int]) -> str:
 )
 @opt.column("--score", "Column of scores in a table with three labels and no design.")
 @opt.column("--label", "Column of labels in that table: positive, negative or unlabeled.")
-@opt.option(
-    "--setting", "Sampling setting of that table.", type=click.Choice(["one-sample", "two-sample"])
-)
+@opt.choice("--setting", "Sampling setting of that table.", among=["one-sample", "two-sample"])
 @opt.number("--prior", "Share of positives in that table, for bounds on the AUROC.")
 @opt.all_of(*opt.LABELS)
 @opt.written("-o", "--out", "Output file for the --audit option of other commands.")
@@ -140,6 +131,11 @@ def read(files: tuple[str, ...], out: str | None, **asked: Any) -> None:
 
     Without a design, FILE may be a table with known negatives that were not drawn at random. Only
     bounds and checks are then available.
+
+    Examples
+    --------
+    noneg audit read to_review.csv -o audit.json
+    noneg audit read table.csv --score p --label checked --unlabeled-is-empty --setting one-sample
     """
     if asked["label"] is not None:
         _read_table(files, out, asked)

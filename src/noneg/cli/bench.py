@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _PAPER = "paper-"
 
 
-@main.group("bench", short_help="Train and compare PU learners on the same rows.")
+@main.group(short_help="Train and compare PU learners on the same rows.")
 def bench() -> None:
     """Train many PU learners on the same rows, and compare them.
 
@@ -29,10 +29,7 @@ def bench() -> None:
     """
 
 
-@bench.command(
-    "run",
-    epilog="\b\nnoneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000",
-)
+@bench.command()
 @opt.option("--dataset", "Data set; may be repeated.", multiple=True)
 @opt.file(
     "--data", "Your own table instead: all methods are trained on it and compared on held-out rows."
@@ -45,22 +42,22 @@ def bench() -> None:
     metavar="NUMBER",
 )
 @opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
-@opt.option(
+@opt.choice(
     "--setting",
     "Sampling setting; may be repeated.",
     multiple=True,
-    type=click.Choice(["one-sample", "two-sample"]),
+    among=["one-sample", "two-sample"],
     required=True,
 )
 @opt.option("--case", "Class prior case of the benchmark.", multiple=True, default=[1])
 @opt.option(
     "--rate", "Labeled positives, as a share of all training rows.", multiple=True, default=[0.3]
 )
-@opt.option(
+@opt.choice(
     "--variant",
     "Original methods, or the benchmark's versions where they exist.",
     multiple=True,
-    type=click.Choice(["ref", "bench"]),
+    among=["ref", "bench"],
     default=["ref"],
 )
 @opt.option("--correction", "One-sample correction.  [default: that of the method]", multiple=True)
@@ -81,10 +78,10 @@ def bench() -> None:
 @opt.option("--jobs", "Processes.", default=1)
 @opt.option("--scheduler", "Address of a Dask scheduler, tcp://host:port.")
 @opt.option("--device", "Torch device, such as cuda.")
-@opt.option(
+@opt.choice(
     "--precision",
     "Numeric precision of training; half precision needs a GPU.",
-    type=click.Choice(["float32", "bfloat16", "float16"]),
+    among=["float32", "bfloat16", "float16"],
     default="float32",
 )
 @opt.option(
@@ -96,7 +93,12 @@ def bench() -> None:
 @opt.flag("--retry-failed", "Repeat failed runs.")
 @opt.number("--minutes", "Start no new run after this many minutes.  [default: no limit]")
 def run(folder: str, **question: Any) -> None:
-    """Do all runs of a grid that have no record yet, or compare methods on your own table."""
+    """Do all runs of a grid that have no record yet, or compare methods on your own table.
+
+    Examples
+    --------
+    noneg bench run --dataset digits --algorithm nnpu --algorithm upu --steps 2000
+    """
     from noneg.lab.bench.engine import run_all
 
     own = {name: question.pop(name) for name in ("data", "label", "prior")}
@@ -219,20 +221,23 @@ def _progress() -> Callable[[int, int, int], None]:
     return tell
 
 
-@bench.command("table", epilog="\b\nnoneg bench table bench --like paper-15 --form latex")
+@bench.command()
 @click.argument("folder", type=click.Path(exists=True))
 @opt.option("--like", "A table of the benchmark paper, paper-1 to paper-18.")
 @opt.option("--metric", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
 @opt.option("--by", "Selection criterion.  [default: the paper's three]", multiple=True)
-@opt.option(
-    "--form", "Output.", type=click.Choice(["markdown", "latex", "csv"]), default="markdown"
-)
+@opt.choice("--form", "Output.", among=["markdown", "latex", "csv"], default="markdown")
 @opt.written(
     "--plot", "Write a critical-difference diagram for the first metric and criterion to this file."
 )
 @opt.force
 def table(folder: str, like: str | None, form: Any, plot: str | None, **question: Any) -> None:
-    """Print mean test metrics over splits for the model that each criterion selects."""
+    """Print mean test metrics over splits for the model that each criterion selects.
+
+    Examples
+    --------
+    noneg bench table bench --like paper-15 --form latex
+    """
     from noneg.lab.bench import load_records, render, summarize
 
     records, options = load_records(folder), {}
@@ -283,11 +288,16 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
     return kept, list(dict.fromkeys(n["metric"] for n in theirs))
 
 
-@bench.command("compare", epilog="\b\nnoneg bench compare bench")
+@bench.command()
 @click.argument("folder", type=click.Path(exists=True))
 @opt.option("--metric", "Metric.", multiple=True, default=["accuracy"])
 def compare(folder: str, metric: tuple[str, ...]) -> None:
-    """Print our results next to those of the benchmark paper, in percent."""
+    """Print our results next to those of the benchmark paper, in percent.
+
+    Examples
+    --------
+    noneg bench compare bench
+    """
     from noneg.lab.bench import against_paper, load_records, summarize
 
     rows = against_paper(summarize(load_records(folder), metrics=metric))

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
     from noneg.tables.batches import Columns, Wanted
 
 
-@main.command(
-    "compare",
-    short_help="Find the best of several models on the same rows.",
-    epilog="\b\nnoneg compare old.parquet new.parquet --score p --label confirmed "
-    "--setting one-sample --prior 0.12",
-)
+@main.command(short_help="Find the best of several models on the same rows.")
 @reading(
     score=opt.column(
         "--score",
@@ -59,6 +54,11 @@ def compare(question: Question, names: str | None, out: str | None, **asked: Any
 
     All models must have scored the same rows in the same order. Each FILE is CSV or Parquet, may be
     compressed, and may be a quoted pattern; a dash means standard input.
+
+    Examples
+    --------
+    noneg compare old.parquet new.parquet --score p --label confirmed --setting one-sample \
+    --prior 0.12
     """
     from noneg.atomic import write_text
     from noneg.report.comparing import comparison_summary, comparison_to_html

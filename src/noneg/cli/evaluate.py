@@ -25,12 +25,7 @@ if TYPE_CHECKING:
     from noneg.report.document import Noted
 
 
-@main.command(
-    "evaluate",
-    short_help="Measure the calibration of scores.",
-    epilog="\b\nnoneg evaluate scores.csv --score p --label confirmed --setting one-sample "
-    "--prior 0.12",
-)
+@main.command(short_help="Measure the calibration of scores.")
 @reading()
 @opt.by_groups
 @gated
@@ -40,6 +35,10 @@ def evaluate(question: Question, gates: Gates) -> None:
 
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
     input. Several files are read as one table.
+
+    Examples
+    --------
+    noneg evaluate scores.csv --score p --label confirmed --setting one-sample --prior 0.12
     """
     from noneg.report.content import summary
 
@@ -71,12 +70,7 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     return replace(evaluation, warnings=warnings, audit=question.known, prior=prior)
 
 
-@main.command(
-    "report",
-    short_help="Write a report on whether the scores can be trusted.",
-    epilog="\b\nnoneg report scores.parquet --score p --label confirmed --setting one-sample "
-    "--prior 0.12 -o report.html",
-)
+@main.command(short_help="Write a report on whether the scores can be trusted.")
 @reading()
 @opt.by_groups
 @opt.written(
@@ -85,11 +79,11 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     "Output file: .html, .md, .txt or .json; a dash prints to standard output.",
     default="report.html",
 )
-@opt.option(
+@opt.choice(
     "--format",
     "form",
     "Output format, if the file name does not imply it.",
-    type=click.Choice(["html", "markdown", "text", "json"]),
+    among=["html", "markdown", "text", "json"],
 )
 @opt.option("--title", "Title of the page. [default: the model or the files]")
 @opt.option("--model", "Model name to show on the page.", metavar="NAME")
@@ -111,6 +105,11 @@ def report(
     FILE is CSV or Parquet, may be compressed, and may be a quoted pattern; a dash means standard
     input. Several files are read as one table. The page is a single file that needs no network
     access. It contains sums, not rows; with --id, it also contains the IDs and scores of ten rows.
+
+    Examples
+    --------
+    noneg report scores.parquet --score p --label confirmed --setting one-sample \
+    --prior 0.12 -o report.html
     """
     from noneg.report.html import format_of
 
@@ -182,7 +181,7 @@ def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     tell(*map(str, document(evaluation, about).verdict), f"Wrote {out}")
 
 
-@main.command("demo", short_help="Show an example report on bundled data.")
+@main.command(short_help="Show an example report on bundled data.")
 @opt.written("-o", "--out", "Output file for the report.  [default: report.html]", type=opt.PAGE)
 @opt.option(
     "--data", "Write the example rows to this folder as CSV, instead of a report.", metavar="FOLDER"

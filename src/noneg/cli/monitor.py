@@ -6,8 +6,6 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.gates import Gates, limited
@@ -30,24 +28,11 @@ DAY = 10
 MONDAY = 3
 
 
-@main.command(
-    "monitor",
-    short_help="Detect changes over time.",
-    epilog="\b\nnoneg monitor day1.parquet day2.parquet day3.parquet --score p --label confirmed "
-    "--setting one-sample --prior 0.12 -o monitor.html",
-)
+@main.command(short_help="Detect changes over time.")
 @reading()
-@opt.file(
-    "--reference",
-    "Reference period; --prior applies to it.  [default: the first period]",
-)
+@opt.file("--reference", "Reference period; --prior applies to it.  [default: the first period]")
 @opt.column("--time", "Column of dates, which splits the table FILE into periods.")
-@opt.option(
-    "--every",
-    "Period length for --time.",
-    type=click.Choice(["day", "week", "month"]),
-    default="week",
-)
+@opt.choice("--every", "Period length for --time.", among=["day", "week", "month"], default="week")
 @opt.option(
     "--metrics",
     "Metrics to track in addition to the prior, separated by commas.",
@@ -75,6 +60,11 @@ def monitor(
     code 3 means that a change was detected in some period, or that a gate failed in the last one.
     You may run this after every period: the probability of any false alarm stays below one minus
     the level.
+
+    Examples
+    --------
+    noneg monitor day1.parquet day2.parquet day3.parquet --score p --label confirmed \
+    --setting one-sample --prior 0.12 -o monitor.html
     """
     from noneg.monitoring import monitor
     from noneg.report.document import About

@@ -11,7 +11,7 @@ import click
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -45,6 +45,11 @@ def option(*words: str, **settings: Any) -> Decorator:
     return click.option(*words[:-1], help=words[-1], **settings)
 
 
+def choice(*words: str, among: Sequence[str], **settings: Any) -> Decorator:
+    """Return an option with a few values."""
+    return option(*words, type=click.Choice(among), **settings)
+
+
 def _kept(context: click.Context, parameter: click.Parameter, value: object) -> None:
     """Store how to answer; `noneg.cli.output` looks it up."""
     context.meta[str(parameter.name)] = value
@@ -58,17 +63,10 @@ number = partial(option, type=float)
 flag = partial(option, is_flag=True)
 files = partial(click.argument, "files", nargs=-1, metavar="FILE...", type=INPUT)
 as_json = flag(
-    "--json",
-    "as_json",
-    "Print a JSON object instead of text.",
-    expose_value=False,
-    callback=_kept,
+    "--json", "as_json", "Print a JSON object instead of text.", expose_value=False, callback=_kept
 )
 force = flag(
-    "--force",
-    "Replace existing files, but never an input.",
-    expose_value=False,
-    callback=_kept,
+    "--force", "Replace existing files, but never an input.", expose_value=False, callback=_kept
 )
 PAGE = Output("must end in .html", ".html", ".htm")
 page = written("-o", "--out", "Also write a page with charts to this .html file.", type=PAGE)
@@ -119,10 +117,7 @@ class PriorChoice(click.ParamType[Any]):
         return "NUMBER|estimate[:METHOD]|unknown"
 
     def convert(
-        self,
-        value: str,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> float | str:
         """Return the number, or the text."""
         if value == "unknown" or value.partition(":")[0] == "estimate":
@@ -209,10 +204,10 @@ LABELS = (
 )
 WEIGHTS = (
     column("--weight", "Column of row weights."),
-    option(
+    choice(
         "--weight-kind",
         "Whether a weight counts identical rows or corrects for unequal sampling.",
-        type=click.Choice(["frequency", "importance"]),
+        among=["frequency", "importance"],
         default="frequency",
     ),
 )

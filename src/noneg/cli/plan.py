@@ -6,6 +6,7 @@ import shlex
 import shutil
 import sys
 from functools import partial
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,36 +50,29 @@ FOR_EPS = {
     "delta": "With --eps: allowed probability of a larger error.",
     "mean_score": "With --eps: largest expected mean score, for the normal method.  [default: 1]",
 }
-# Options that each goal accepts in addition to --level.
-SIZES = ("ratio", "n_positive", "n_unlabeled")
-TAKES = {
-    "eps": (*SIZES, "prior", "method", "binning", "lipschitz", "delta", "mean_score"),
-    "precision": (*SIZES, "prior", "flagged", "within", "level"),
-    "prior_within": ("prior", "level"),
-    "difference": (*SIZES, "prior", "auroc", "correlation", "power", "level"),
-    "recall": ("within", "confidence"),
+# The function of `noneg.theory` for each goal; its parameters are the options that a goal accepts.
+FUNCTIONS = {
+    "eps": "plan",
+    "precision": "plan_precision",
+    "prior_within": "plan_prior",
+    "difference": "plan_comparison",
+    "recall": "plan_recall",
 }
-NEEDED = ("prior", "flagged", "auroc")
 
 
-@main.command(
-    "plan",
-    short_help="Calculate how many labels you need.",
-    epilog="\b\nnoneg plan --recall 0.9 --confidence 0.95\n"
-    "noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12",
-)
+@main.command(short_help="Calculate how many labels you need.")
 @opt.alike(GOALS | DETAILS, type=float)
 @opt.option("--n-positive", "Number of positives you have; solve for the unlabeled rows.", type=int)
 @opt.option("--n-unlabeled", "Number of unlabeled rows you have.", type=int)
-@opt.option(
+@opt.choice(
     "--method",
     "With --eps: normal approximation of the interval, or a guarantee.  [default: normal]",
-    type=click.Choice(["normal", "bound"]),
+    among=["normal", "bound"],
 )
-@opt.option(
+@opt.choice(
     "--binning",
     "With --eps: equal-mass or equal-width bins, for the bound.  [default: mass]",
-    type=click.Choice(["mass", "width"]),
+    among=["mass", "width"],
 )
 @opt.alike(FOR_EPS, type=float)
 @opt.as_json
@@ -86,12 +80,17 @@ def plan(**asked: Any) -> None:
     """Calculate how many labeled positives, unlabeled rows or reviewed rows you need.
 
     Choose one goal: --eps, --precision, --prior-within, --difference or --recall.
+
+    Examples
+    --------
+    noneg plan --recall 0.9 --confidence 0.95
+    noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12
     """
     from noneg.report.answers import labels_answer, plan_answer
     from noneg.theory import Plan
 
-    goal, given = _goal({name: value for name, value in asked.items() if value is not None})
-    found = _plan(goal, given)
+    given = {name: value for name, value in asked.items() if value is not None}
+    found = _plan(given)
     if isinstance(found, Plan):
         shown = partial(plan_answer, found, given["eps"], given["prior"])
     else:
@@ -99,38 +98,26 @@ def plan(**asked: Any) -> None:
     answer("noneg.plan/1", given | found.to_dict(), shown)
 
 
-def _goal(given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the single goal and its options."""
-    named = {name: f"--{opt.dashed(name)}" for name in (*given, *NEEDED)}
-    goal = opt.one_goal(GOALS, given)
-    if extra := [named[name] for name in given if name not in (goal, *TAKES[goal])]:
-        raise click.UsageError(f"{', '.join(extra)} cannot be given with {named[goal]}.")
-    missing = [name for name in NEEDED if name in TAKES[goal] and name not in given]
-    if missing:
-        raise click.UsageError(f"Give {named[missing[0]]} with {named[goal]}.")
-    return goal, given
-
-
-def _plan(goal: str, given: dict[str, Any]) -> Plan | LabelPlan:
+def _plan(given: dict[str, Any]) -> Plan | LabelPlan:
+    """Return the plan for the single goal among the options."""
     from noneg import theory
 
-    functions: dict[str, Callable[..., Plan | LabelPlan]] = {
-        "eps": theory.plan,
-        "precision": theory.plan_precision,
-        "prior_within": theory.plan_prior,
-        "difference": theory.plan_comparison,
-        "recall": theory.plan_recall,
-    }
-    renamed = {"prior_within": "within"}
-    return functions[goal](**{renamed.get(name, name): x for name, x in given.items()})
+    goal = opt.one_goal(GOALS, given)
+    function: Callable[..., Plan | LabelPlan] = getattr(theory, FUNCTIONS[goal])
+    argument = "within" if goal == "prior_within" else goal
+    takes = signature(function).parameters
+    others = {name: x for name, x in given.items() if name != goal}
+    if extra := [name for name in others if name not in takes or name == argument]:
+        named = ", ".join(f"--{opt.dashed(name)}" for name in extra)
+        raise click.UsageError(f"{named} cannot be given with --{opt.dashed(goal)}.")
+    for name, parameter in takes.items():
+        if parameter.default is parameter.empty and name not in (argument, *others):
+            raise click.UsageError(f"Give --{name} with --{opt.dashed(goal)}.")
+    return function(**{argument: given[goal]}, **others)
 
 
-@main.command(
-    "simulate",
-    short_help="Simulate scores with a known calibration error.",
-    epilog="\b\nnoneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv",
-)
-@opt.option("--world", "Name of a simulated population.", type=click.Choice(WORLDS))
+@main.command(short_help="Simulate scores with a known calibration error.")
+@opt.choice("--world", "Name of a simulated population.", among=WORLDS)
 @opt.number("--beta0", "Intercept of the score on the logit scale.")
 @opt.number("--beta1", "Slope of the score on the logit scale.")
 @opt.setting
@@ -157,6 +144,10 @@ def simulate(
     """Draw labeled scores from a simulated population, and report its true calibration error.
 
     Classes are Gaussian, N(1, 1) and N(-1, 1); the score of x is the sigmoid of beta0 + beta1 x.
+
+    Examples
+    --------
+    noneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv
     """
     chosen = _world(world, beta0, beta1, prior)
     with busy("Drawing rows"):

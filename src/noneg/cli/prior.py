@@ -62,13 +62,7 @@ _SOURCES = opt.all_of(
 )
 
 
-@main.command(
-    "prior",
-    short_help="Estimate the share of positives.",
-    epilog="\b\nnoneg prior scores.csv --score p --label confirmed --setting one-sample\n"
-    "noneg prior scores.csv --score p --label confirmed --setting one-sample --reviewed audit\n"
-    "noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe",
-)
+@main.command(short_help="Estimate the share of positives.")
 @reading(
     score=opt.column(
         "--score",
@@ -77,9 +71,8 @@ _SOURCES = opt.all_of(
     ),
     setting=opt.option(
         "--setting",
-        "two-sample: positives were collected separately from the unlabeled rows. "
-        "one-sample: one sample of the population, in which some positives are "
-        "labeled.",
+        "two-sample: positives were collected separately from the unlabeled rows. one-sample: one "
+        "sample of the population, in which some positives are labeled.",
         type=opt.SettingChoice(),
         required=True,
         metavar="[two-sample|one-sample]",
@@ -87,12 +80,7 @@ _SOURCES = opt.all_of(
     prior=False,
 )
 @click.option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="NAME",
-    cls=opt.ListingOption,
-    listing=_methods,
+    "--method", "methods", multiple=True, metavar="NAME", cls=opt.ListingOption, listing=_methods
 )
 @opt.number(
     "--overlap",
@@ -121,6 +109,12 @@ def prior(
     data cannot reveal this. The estimate is then an upper bound. Two views, two sources of labels,
     reviewed rows or an earlier period give an interval instead. Several estimates are shown side by
     side, with a check of whether they agree.
+
+    Examples
+    --------
+    noneg prior scores.csv --score p --label confirmed --setting one-sample
+    noneg prior scores.csv --score p --label confirmed --setting one-sample --reviewed audit
+    noneg prior table.parquet --label confirmed --setting two-sample --method tedn --method bbe
     """
     from noneg.report.answers import prior_answer
 

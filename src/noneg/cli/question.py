@@ -393,10 +393,10 @@ _ROWS = (
         "[default: buckets above two million rows]",
         default=None,
     ),
-    opt.option(
+    opt.choice(
         "--engine",
         "Where to read the rows: on this machine or on a Spark cluster.",
-        type=click.Choice(["local", "spark"]),
+        among=["local", "spark"],
         default="local",
     ),
     opt.option(

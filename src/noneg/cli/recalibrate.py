@@ -44,12 +44,7 @@ def _methods() -> str:
     return f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
 
 
-@main.command(
-    "recalibrate",
-    short_help="Recalibrate the scores in a file.",
-    epilog="\b\nnoneg recalibrate scores.parquet --score p --label confirmed --setting one-sample "
-    "--prior 0.12 --out better.parquet --save calibrator.json",
-)
+@main.command(short_help="Recalibrate the scores in a file.")
 @reading()
 @click.option("--method", default="auto", metavar="NAME", cls=opt.ListingOption, listing=_methods)
 @table_out()
@@ -70,6 +65,11 @@ def recalibrate(
 
     With --by, each group gets a map under its own prior, which follows from the labels if these are
     random. The table shows whether that is better than one map for all rows.
+
+    Examples
+    --------
+    noneg recalibrate scores.parquet --score p --label confirmed --setting one-sample \
+    --prior 0.12 --out better.parquet --save calibrator.json
     """
     from noneg.atomic import write_text
     from noneg.recalibration.choose import find_calibrator, held_out
@@ -177,11 +177,7 @@ def write_table(files: Iterable[str], out: str, transform: Callable[..., Any], *
         return map_scores(list(files), out, transform, **where)
 
 
-@main.command(
-    "apply",
-    short_help="Apply a saved calibrator to new scores.",
-    epilog="\b\nnoneg apply calibrator.json new.parquet --score p --out better.parquet",
-)
+@main.command(short_help="Apply a saved calibrator to new scores.")
 @click.argument("calibrator", metavar="CALIBRATOR", type=opt.INPUT)
 @opt.FILES
 @opt.one_score
@@ -198,6 +194,10 @@ def apply(
     No labels are needed. Several files are read as one table. Maps by group read the columns that
     define the groups, under their original names. Rows of a new group get the map of all rows, and
     a warning reports their number.
+
+    Examples
+    --------
+    noneg apply calibrator.json new.parquet --score p --out better.parquet
     """
     from noneg.tables.writing import format_options
 

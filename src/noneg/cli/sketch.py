@@ -12,20 +12,14 @@ from noneg.cli.output import console, progress, say
 from noneg.errors import InputError
 
 
-@main.command(
-    "sketch",
-    short_help="Count rows in fine buckets, or print the SQL that does.",
-    epilog="\b\nnoneg sketch monday.parquet --score p --label confirmed -o monday.sketch.parquet\n"
-    "noneg sketch --sql snowflake --table RISK.SCORES --score P --label CONFIRMED > sketch.sql",
-)
+@main.command(short_help="Count rows in fine buckets, or print the SQL that does.")
 @opt.files()
 @opt.column("--score", "Column of scores in [0, 1].", required=True)
 @opt.two_labels
 @opt.all_of(opt.LABELS[0], *opt.WEIGHTS)
 @opt.option(
     "--sql",
-    "Print the query that creates the sketch: bigquery, clickhouse, databricks, "
-    "duckdb, mysql, "
+    "Print the query that creates the sketch: bigquery, clickhouse, databricks, duckdb, mysql, "
     "postgres, redshift, snowflake, spark, sqlite or trino. Nothing is read.",
     metavar="DIALECT",
 )
@@ -48,6 +42,11 @@ def sketch(
 
     With --sql, no data are read: run the printed query in your warehouse, save the result as
     Parquet or CSV, and pass that file to noneg evaluate --from-sql.
+
+    Examples
+    --------
+    noneg sketch monday.parquet --score p --label confirmed -o monday.sketch.parquet
+    noneg sketch --sql snowflake --table RISK.SCORES --score P --label CONFIRMED > sketch.sql
     """
     if sql is None:
         _refuse(table=table, by=by, where=where)

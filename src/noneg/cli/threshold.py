@@ -101,12 +101,7 @@ class Wish:
         return self.coming or round(scores.n_marginal)
 
 
-@main.command(
-    "threshold",
-    short_help="Choose a decision threshold.",
-    epilog="\b\nnoneg threshold scores.csv --score p --label confirmed --setting one-sample "
-    "--recall 0.9 --confidence 0.95",
-)
+@main.command(short_help="Choose a decision threshold.")
 @reading()
 @opt.given_as(
     Wish,
@@ -136,6 +131,11 @@ def threshold(question: Question, wish: Wish) -> None:
 
     Choose one goal: --precision, --recall, --f-beta, --cost, --budget or --top. Add --confidence
     for a threshold with a guarantee. A guaranteed recall and a workload need no prior.
+
+    Examples
+    --------
+    noneg threshold scores.csv --score p --label confirmed --setting one-sample --recall 0.9 \
+    --confidence 0.95
     """
     from noneg.report.answers import threshold_answer
 
@@ -302,12 +302,7 @@ def _look_ahead(scores: PUScores, flagged: float, wish: Wish, level: float) -> d
     return {"rows": rows, "expected": flagged * rows, "low": max(low, 0.0), "high": high}
 
 
-@main.command(
-    "negatives",
-    short_help="Certify unlabeled rows as negative.",
-    epilog="\b\nnoneg negatives scores.csv --score p --label confirmed --setting one-sample "
-    "--prior 0.12 --fdr 0.05",
-)
+@main.command(short_help="Certify unlabeled rows as negative.")
 @reading()
 @opt.option("--fdr", "Largest expected share of positives among certified rows.", default=0.05)
 @table_out()
@@ -324,6 +319,11 @@ def negatives(question: Question, fdr: float, out: str | None, column: str) -> N
 
     No prior is needed; with one, more rows are certified. Remove certified rows from a review
     queue, or train on them as negatives.
+
+    Examples
+    --------
+    noneg negatives scores.csv --score p --label confirmed --setting one-sample --prior 0.12 \
+    --fdr 0.05
     """
     from noneg.performance import certified_negatives, positive_p_values
     from noneg.report.answers import negatives_answer

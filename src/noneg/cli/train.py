@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
 
 
-@main.command(
-    "train",
-    short_help="Train a classifier on a table, and report on it.",
-    epilog="\b\nnoneg train table.parquet --label confirmed --setting one-sample --prior estimate "
-    "-o model/",
-)
+@main.command(short_help="Train a classifier on a table, and report on it.")
 @opt.FILES
 @opt.two_labels
 @opt.setting
@@ -56,6 +51,10 @@ def train(files: tuple[str, ...], out: str, **asked: Any) -> None:
 
     Columns may contain numbers, text and missing values. The report evaluates held-out
     probabilities, which are stored in scores.parquet. noneg predict applies the model.
+
+    Examples
+    --------
+    noneg train table.parquet --label confirmed --setting one-sample --prior estimate -o model/
     """
     import pyarrow as pa
 
@@ -190,11 +189,7 @@ def _told(
     yield f"Wrote the model to {folder}, with {SCORES} (held-out rows) and {REPORT}."
 
 
-@main.command(
-    "predict",
-    short_help="Apply a trained model to new rows.",
-    epilog="\b\nnoneg predict model/ new.parquet --out scored.parquet",
-)
+@main.command(short_help="Apply a trained model to new rows.")
 @click.argument("folder", metavar="MODEL")
 @opt.FILES
 @opt.written(
@@ -206,7 +201,12 @@ def _told(
 @opt.option("--column", "Name of the new column.", default=PROBABILITY, metavar="NAME")
 @opt.force
 def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
-    """Write the rows of FILE with their probability of being positive under MODEL."""
+    """Write the rows of FILE with their probability of being positive under MODEL.
+
+    Examples
+    --------
+    noneg predict model/ new.parquet --out scored.parquet
+    """
     from noneg.learning import load_model
     from noneg.learning.saving import model_notes
     from noneg.tables.frames import read_table

@@ -291,11 +291,16 @@ class PUClassifier(PUEstimator):
 
 def _check_kind(algorithm: str | Algorithm) -> str | Algorithm:
     """Return an algorithm or the name of a learner; raise an error for an unknown name."""
-    if not isinstance(algorithm, str) or algorithm in (AUTO, *TABLE_LEARNERS):
+    known: tuple[str, ...] = (AUTO, *TABLE_LEARNERS)
+    if not isinstance(algorithm, str) or algorithm in known:
         return algorithm
-    from noneg.learning.algorithms import ALGORITHMS
-
-    known = (AUTO, *TABLE_LEARNERS, *ALGORITHMS)
+    try:
+        from noneg.learning.algorithms import ALGORITHMS
+    except ImportError as error:
+        rule = f"must be one of {', '.join(known)}, or the name of a network, got {algorithm!r}"
+        msg = f"'algorithm' {rule}.{did_you_mean(algorithm, known)} For networks, {error}"
+        raise ImportError(msg, name=error.name) from error
+    known += tuple(ALGORITHMS)
     if algorithm not in known:
         rule, remedy = f"must be one of {', '.join(known)}", did_you_mean(algorithm, known).strip()
         raise InputError("algorithm", rule, value=algorithm, remedy=remedy)
