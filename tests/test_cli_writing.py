@@ -127,6 +127,14 @@ def test_a_calibrator_that_is_applied_is_an_input():
     assert Path("platt.csv").read_bytes() == content
 
 
+def test_a_file_that_an_option_names_is_an_input():
+    Path("audit.json").write_text("precious")
+    files = ["--audit", "audit.json", "--save", "audit.json", "--force"]
+    refusal = run("recalibrate", "rows.csv", *ROWS, *files)
+    assert "must not be an input, but 'audit.json' is read as 'audit.json'" in refusal.stderr
+    assert Path("audit.json").read_text() == "precious"
+
+
 def test_standard_input_is_an_input_where_it_is_a_file():
     Path("rows.csv").rename("rows.txt")
     rows = Path("rows.txt").read_bytes()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -148,10 +148,9 @@ def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answ
     """Return the methods to use: those named, or the default if there is a score."""
     from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, find_estimator
 
-    from_scores = question.has_scores
-    if others and not methods and not from_scores:
+    if others and not methods and not question.has_scores:
         return []
-    fitting = list(FROM_SCORES if from_scores else ESTIMATORS)
+    fitting = list(FROM_SCORES if question.has_scores else ESTIMATORS)
     names = fitting if ALL in methods else list(dict.fromkeys(methods)) or [DEFAULT]
     for name in names:
         find_estimator(name)
@@ -172,8 +171,7 @@ def _from_scores(
         raise InputError("features", "must not be combined with --score.")
     check_pu_setting(question.setting)
     scores = question.read()
-    level = question.level
-    return lambda name: estimate_prior(scores, method=name, level=level, overlap=overlap)
+    return lambda name: estimate_prior(scores, method=name, level=question.level, overlap=overlap)
 
 
 def _from_features(
@@ -183,16 +181,14 @@ def _from_features(
 
     _check_features(question)
     setting, table = question.setting, _columns(question, features)
-    laws: list[Any] = []
-    options: dict[str, Any] = {"level": question.level, "overlap": overlap}
+    # All methods that work on scores use the same classifier.
+    classified = cache(partial(discriminate, table.X, table.flags, setting=setting))
 
     def ask(name: str) -> PriorEstimate:
-        if name not in FROM_SCORES:
-            return estimate_prior(table.X, table.flags, setting=setting, method=name, **options)
-        # All methods that work on scores use the same classifier.
-        if not laws:
-            laws.append(discriminate(table.X, table.flags, setting=setting))
-        return estimate_prior(laws[0], method=name, **options)
+        options: dict[str, Any] = {"method": name, "level": question.level, "overlap": overlap}
+        if name in FROM_SCORES:
+            return estimate_prior(classified(), **options)
+        return estimate_prior(table.X, table.flags, setting=setting, **options)
 
     return ask
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from noneg.learning import PUClassifier
-    from noneg.report import About
     from noneg.scores import PUScores
 
 REPORT, SCORES, PROBABILITY = "report.html", "scores.parquet", "probability"
@@ -73,8 +72,9 @@ def train(files: tuple[str, ...], out: str, **asked: Any) -> None:
         "prior": model.prior_,
         "rows": table.num_rows,
     }
+    source = Source(files, {"label": asked["label"], "weight": asked["weight"]})
     with busy("Writing"):
-        verdict = _write(model, scores, folder, notes, _about(files, asked))
+        verdict = _write(model, scores, folder, notes, source)
         _write_table(pa.table(held), folder / SCORES)
     told = _told(model, scores, folder, notes)
     content = {"out": out, "verdict": verdict, **notes}
@@ -155,13 +155,8 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     return (scores if found is None else found.apply(scores)), held
 
 
-def _about(files: tuple[str, ...], asked: dict[str, Any]) -> About:
-    source = Source(files, {"label": asked["label"], "weight": asked["weight"]})
-    return source.about(f"Can the model trained on {source.name} be trusted?")
-
-
 def _write(
-    model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any], about: About
+    model: PUClassifier, scores: PUScores, folder: Path, notes: dict[str, Any], source: Source
 ) -> str:
     """Write the model and the report; return the verdict."""
     from noneg.atomic import write_text
@@ -172,6 +167,7 @@ def _write(
 
     save_model(model, folder, notes=notes)
     evaluation = evaluate(scores)
+    about = source.about(f"Can the model trained on {source.name} be trusted?")
     write_text(folder / REPORT, to_html(evaluation, about))
     return str(document(evaluation, about).verdict[0])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from noneg.checks import is_labeled
 from noneg.evaluation import evaluate
 from noneg.extras import optional
-from noneg.integrations.tracking import named, saved_report
+from noneg.integrations import named, saved_report
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from noneg.extras import optional
-from noneg.integrations.tracking import named, saved_report
+from noneg.integrations import named, saved_report
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
