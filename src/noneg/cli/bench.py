@@ -177,19 +177,14 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
     names = question["algorithm"] or METHODS
     all_of_them = set(versions(names)) if question["versions"] else None
     runs = sweep(
-        dataset=question["dataset"],
-        setting=question["setting"],
-        case=question["case"],
-        rate=question["rate"],
+        **{name: question[name] for name in ("dataset", "setting", "case", "rate")},
+        **{name: [question[name]] for name in ("steps", "every", "augmented")},
         algorithm=names,
         variant=["bench", "ref"] if all_of_them else question["variant"],
         correction=[None, "batch", "none"] if all_of_them else question["correction"] or [None],
         given_prior=question["given_prior"] or [None],
         configuration=range(question["configurations"]),
         split=range(question["splits"]),
-        steps=[question["steps"]],
-        every=[question["every"]],
-        augmented=[question["augmented"]],
     )
     possible = [
         one

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noneg.cli import options as opt
 from noneg.cli.app import main
-from noneg.cli.question import STANDARD_INPUT, Question, reading
+from noneg.cli.question import STANDARD_INPUT, Question, reading, short_names
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,12 +100,11 @@ def _name(question: Question, names: str | None) -> dict[str, tuple[str, str]]:
 
 def _own_names(files: Sequence[str], scores: Sequence[str]) -> list[str]:
     """Name models by file, column, or both, using the shortest names that are distinct."""
-    stems = ["standard input" if file == "-" else Path(file).stem for file in files]
-    if len(set(stems)) < len(stems):
-        stems = list(files)
     if len(scores) == 1:
-        return stems
-    return list(scores) if len(files) == 1 else [f"{a}:{b}" for a in stems for b in scores]
+        return short_names(files)
+    if len(files) == 1:
+        return list(scores)
+    return [f"{file}:{score}" for file in short_names(files) for score in scores]
 
 
 def _compare(

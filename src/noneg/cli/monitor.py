@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.gates import Gates, limited
 from noneg.cli.output import busy
-from noneg.cli.question import Question, reading
+from noneg.cli.question import Question, reading, short_names
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,10 +127,7 @@ def _read(question: Question, file: str) -> PUScores:
 
 def _each(question: Question) -> Iterator[Period]:
     """Yield one period per file, named after the file."""
-    names = [Path(file).stem for file in question.files]
-    if len(set(names)) < len(names):
-        names = list(question.files)
-    for name, file in zip(names, question.files, strict=True):
+    for name, file in zip(short_names(question.files), question.files, strict=True):
         try:
             yield name, _read(question, file)
         except InputError:

@@ -6,6 +6,7 @@ import shlex
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +16,7 @@ from noneg.cli.output import answer, busy, console, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from noneg.audit import Audit
     from noneg.checks import WeightKind
@@ -83,6 +84,12 @@ class Source:
         )
 
 
+def short_names(files: Sequence[str]) -> list[str]:
+    """Return the names of files without folder and suffix, if these are distinct."""
+    stems = ["standard input" if file == STANDARD_INPUT else Path(file).stem for file in files]
+    return stems if len(set(stems)) == len(stems) else list(files)
+
+
 def _shown(value: object, how: Callable[[object], str]) -> str:
     return ", ".join(map(how, value)) if isinstance(value, tuple) else how(value)
 
@@ -141,25 +148,25 @@ class Question:
         groups: dict[str, object] = {"by": self.by} if self.by else {}
         if self.summed:
             return Source(self.files, {"summed": self.summed} | groups)
-        unsaid = {"weight_kind"} | {name for name in COLUMNS[3:5] if not self.columns[name]}
-        named = {name: x for name, x in self.columns.items() if name not in unsaid}
-        return Source(self.files, named | groups, self.table)
+        named = {name: getattr(self, name) for name in ("score", "label", "positive_label")}
+        third = ("unlabeled_label", "unlabeled_is_empty")
+        named |= {name: value for name in third if (value := getattr(self, name))}
+        return Source(self.files, named | {"weight": self.weight} | groups, self.table)
 
     @property
     def reading(self) -> str:
         """The files and columns as options for another command."""
-        named = {name: self.columns[name] for name in COLUMNS[:4] if self.columns[name] is not None}
-        options = [text for name, x in named.items() for text in (f"--{opt.dashed(name)}", str(x))]
-        flags = ["--unlabeled-is-empty"] if self.columns["unlabeled_is_empty"] else []
-        cluster = {"engine": self.engine, "master": self.master, "table": self.table}
-        given = {name: x for name, x in cluster.items() if self.is_remote and x is not None}
-        remote = [text for name, x in given.items() for text in (f"--{name}", str(x))]
-        return shlex.join([*self.files, *options, *flags, "--setting", self.setting, *remote])
+        cluster = ("engine", "master", "table") if self.is_remote else ()
+        words = [*self.files, *(["--unlabeled-is-empty"] if self.unlabeled_is_empty else [])]
+        for name in ("score", "label", "positive_label", "unlabeled_label", "setting", *cluster):
+            if (value := getattr(self, name)) is not None:
+                words += [f"--{opt.dashed(name)}", str(value)]
+        return shlex.join(words)
 
     @property
     def has_scores(self) -> bool:
         """Whether there are scores, either per row or summed."""
-        return bool(self.columns["score"] or self.summed)
+        return bool(self.score or self.summed)
 
     @property
     def is_labeled(self) -> bool:
@@ -179,8 +186,8 @@ class Question:
         if self.is_remote and not self.master:
             rule = "must give the address of the cluster with --engine spark, such as"
             raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
-        columns = [value for name, value in self.columns.items() if name != "weight_kind"]
-        if self.summed and (self.is_remote or self.exact or any(columns)):
+        columns = any(getattr(self, name) for name in COLUMNS[:-1])
+        if self.summed and (self.is_remote or self.exact or columns):
             rule = (
                 "must not be combined with columns, --exact or --engine: its rows are already "
                 "summed"
