@@ -35,12 +35,7 @@ def bench() -> None:
     "--data", "Your own table instead: all methods are trained on it and compared on held-out rows."
 )
 @opt.column("--label", "With --data: column that marks the labeled positives.")
-@opt.option(
-    "--prior",
-    "With --data: the share of positives, or 'estimate'.",
-    type=opt.PriorChoice(),
-    metavar="NUMBER",
-)
+@opt.option("--prior", "With --data: the share of positives, or 'estimate'.", metavar="NUMBER")
 @opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
 @opt.choice(
     "--setting",
@@ -161,9 +156,11 @@ def _own_prior(
 
         found = estimate_prior(x, flags, setting=setting)
         return found.value, (found.low, found.high)
-    if isinstance(prior, str):
-        raise InputError("prior", "must be a number in (0, 1) or 'estimate'", value=prior)
-    return prior, None
+    try:
+        return float(prior), None
+    except ValueError:
+        rule = "must be a number in (0, 1) or 'estimate'"
+        raise InputError("prior", rule, value=prior) from None
 
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
