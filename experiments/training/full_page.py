@@ -87,35 +87,6 @@ def corrected_letter(cells: pd.DataFrame) -> float:
     return float(part.ours["letter", 1, "upu/bench/batch"])
 
 
-def counts(cells: pd.DataFrame) -> str:
-    head = "cells that agree | " + " | ".join(f"by {name}" for name in THREE.values())
-    rows = []
-    for metric, name in METRICS.items():
-        parts = [where(cells, metric=metric, criterion=c) for c in THREE]
-        rows.append([name, *(f"{p.agrees.sum()} of {len(p)} ({p.agrees.mean():.0%})"
-                             for p in parts)])  # fmt: skip
-    return table(head, rows)
-
-
-def world_table(cells: pd.DataFrame, dataset: str, case: int) -> str:
-    """Return the accuracy on one problem: ours, the paper's in parentheses, and * if they do not
-    agree."""
-    part = where(cells, dataset=dataset, case=case, metric="accuracy")
-    rows = []
-    for method in paper_methods():
-        mine = part[part.method == method].set_index("criterion")
-        rows.append([label(method), *(_cell(mine, criterion) for criterion in THREE)])
-    return table("method | " + " | ".join(THREE.values()), rows)
-
-
-def _cell(mine: pd.DataFrame, criterion: str) -> str:
-    if criterion not in mine.index:
-        return "n/a"
-    c = mine.loc[criterion]
-    star = "" if c.agrees else " *"
-    return f"{c.ours:.1f} ± {c.error:.1f} ({c.paper:.1f} ± {c.spread:.1f}){star}"
-
-
 def apart(cells: pd.DataFrame, tables: Tables) -> str:
     """Return the cells for accuracy by OA that do not agree, each with a reason."""
     part, rows = by_oracle(cells), []
@@ -183,21 +154,11 @@ def setting_gap(tables: Tables) -> Interval:
     return interval(both.method + both.case.astype(str), gap)
 
 
-def setting_table(tables: Tables) -> str:
-    """Return the mean accuracies in both settings by method and case, in percent."""
-    both = between_settings(tables)
-    mean = both.groupby(["method", "case"])[["accuracy_two", "accuracy_one"]].mean()
-    lines = [
-        [
-            label(method),
-            str(case),
-            f"{100 * two:.1f}",
-            f"{100 * one:.1f}",
-            f"{100 * (two - one):+.1f}",
-        ]
-        for (method, case), (two, one) in zip(mean.index, mean.to_numpy(), strict=True)
-    ]
-    return table("method | case | two samples | one sample | difference", lines)
+def setting_means(tables: Tables) -> pd.DataFrame:
+    """Return the mean accuracies in both settings by method and case."""
+    names = {"accuracy_two": "two", "accuracy_one": "one"}
+    both = between_settings(tables).rename(columns=names)
+    return both.groupby(["method", "case"])[["two", "one"]].mean()
 
 
 def later_cells(tables: Tables) -> str:

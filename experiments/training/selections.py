@@ -94,12 +94,6 @@ def over_methods(gaps: pd.Series) -> Interval:
     return interval(gaps.index.get_level_values("method").to_numpy(str), gaps)
 
 
-def sem(values: pd.Series) -> float:
-    """Return the standard error of a mean; for a single value, it is unknown."""
-    n = len(values)
-    return float(np.std(values.to_numpy(), ddof=1) / n**0.5) if n > 1 else np.nan
-
-
 def rank_correlation(pairs: np.ndarray) -> float:
     """Return Spearman's correlation of two columns."""
     return float(spearmanr(pairs[:, 0], pairs[:, 1]).statistic)
