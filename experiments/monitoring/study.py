@@ -103,7 +103,7 @@ def moved(world: World, drift: str) -> World:
     return world
 
 
-def draw_reference(world, setting, n_positive, n, rng) -> PUScores:
+def reference_period(world, setting, n_positive, n, rng) -> PUScores:
     """Return a reference period; in one sample, this is the approximate number of labeled rows."""
     if setting == "two-sample":
         samples = ((world.positive, n_positive), (world.marginal, n))
@@ -116,7 +116,7 @@ def draw_reference(world, setting, n_positive, n, rng) -> PUScores:
     return PUScores.from_pu_labels(known, score, prior=world.prior, setting=setting)
 
 
-def draw_counts(world, edges, sizes, shape, rng, *, pooled) -> Counts:
+def counts_of_periods(world, edges, sizes, shape, rng, *, pooled) -> Counts:
     """Return counts for independent periods: labeled positives, and everyone."""
     n_positive, n = sizes
     labeled = world.shares(world.labeled or world.positive, edges)
@@ -137,9 +137,9 @@ def draw_counts(world, edges, sizes, shape, rng, *, pooled) -> Counts:
 
 def draw(world, setting, reference, rng, again):
     """Return a reference period, bins derived from it, and counts of `again` similar periods."""
-    scores = draw_reference(world, setting, *reference, rng)
+    scores = reference_period(world, setting, *reference, rng)
     edges = shared_edges(scores)
-    counts = draw_counts(world, edges, reference, (again, 1), rng, pooled=scores.pooled)
+    counts = counts_of_periods(world, edges, reference, (again, 1), rng, pooled=scores.pooled)
     return scores, edges, counts
 
 
@@ -167,7 +167,7 @@ def one_look(world, setting, size, drift, trials):
     found = []
     for _ in range(trials // AGAIN):
         _, edges, counts = draw(old, setting, reference, rng, AGAIN)
-        fresh = draw_counts(new, edges, sizes, (AGAIN, 1), rng, pooled=counts.pooled)
+        fresh = counts_of_periods(new, edges, sizes, (AGAIN, 1), rng, pooled=counts.pooled)
         fit = fit_shift(counts, fresh)
         labeling = compare_positives(counts, fresh)
         found.append([fit.moved, fit.error, fit.moved_p, fit.shape_p, labeling])
@@ -188,10 +188,10 @@ def looked(world, setting, size, drift, looks, rng):
     """Yield `AGAIN` draws: reference, counts and tests; the drift comes after look `CHANGE`."""
     (reference, sizes), before = SIZES[size], (WORLDS | HELD_OUT)[world]
     scores, edges, old = draw(before, setting, reference, rng, AGAIN)
-    periods = draw_counts(before, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
+    periods = counts_of_periods(before, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
     if drift != "none":
         after = moved(before, drift)
-        later = draw_counts(after, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
+        later = counts_of_periods(after, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
         for name in ("positive", "marginal", "squares"):
             getattr(periods, name)[:, CHANGE:] = getattr(later, name)[:, CHANGE:]
     p_values, windows = window_tests(scores, old, periods)
@@ -254,9 +254,9 @@ def bands(world, drift, trials, looks):
     rng, new = seeded("bands", world, drift), moved(WORLDS[world], drift)
     right, held = truth(new), []
     for _ in range(trials):
-        start = draw_reference(WORLDS[world], "two-sample", 1_000, 5_000, rng)
+        start = reference_period(WORLDS[world], "two-sample", 1_000, 5_000, rng)
         periods = (
-            (str(k), draw_reference(new, "two-sample", 200, 2_000, rng)) for k in range(looks)
+            (str(k), reference_period(new, "two-sample", 200, 2_000, rng)) for k in range(looks)
         )
         found = monitor(periods, start).columns()
         ends = {name: (found[f"{name}_low"][1:], found[f"{name}_high"][1:]) for name in right}

@@ -38,7 +38,7 @@ DRAWS = 200
 SLOW, FIRST = ("km1", "km2", "recpe-features"), 5
 
 
-def draw_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
+def measure_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
     """Return how often the stated set contains the prior, and how often its upper end bounds it."""
     rng = seeded("sets", world, prior, size, setting)
     # The set of the default method, without the point estimate inside it.
@@ -59,10 +59,10 @@ def sets(run: Run) -> dict[str, list[Row]]:
         size=run.pick((100, 400), 100),
         setting=SETTINGS,
     )
-    return {"sets": run.rows(draw_sets, every, trials=run.trials(DRAWS, 5))}
+    return {"sets": run.rows(measure_sets, every, trials=run.trials(DRAWS, 5))}
 
 
-def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
+def measure_claims(world: str, prior: float, size: int, trials: int) -> Row:
     """Return how often an interval is claimed if the user states that no negatives look like
     positives."""
     rng, claimed, inside = seeded("claims", world, prior, size), 0, 0
@@ -77,10 +77,10 @@ def draw_claims(world: str, prior: float, size: int, trials: int) -> Row:
 def claims(run: Run) -> dict[str, list[Row]]:
     priors, sizes = run.pick((0.05, 0.3, 0.7), 0.3), run.pick((400, 1600), 400)
     every = cells(world=worlds.IRREDUCIBLE, prior=priors, size=sizes)
-    return {"claims": run.rows(draw_claims, every, trials=run.trials(100, 3))}
+    return {"claims": run.rows(measure_claims, every, trials=run.trials(100, 3))}
 
 
-def draw_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
+def measure_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
     """Return the mean distance of point estimates from the prior, by method."""
     rng, found = seeded("points", world, prior, size), []
     for _ in range(trials):
@@ -105,7 +105,7 @@ def draw_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
 def points(run: Run) -> dict[str, list[Row]]:
     priors, sizes = run.pick((0.005, 0.05, 0.3, 0.7), 0.3), run.pick((50, 200, 800), 50)
     every = cells(world=worlds.WORLDS, prior=priors, size=sizes)
-    return {"points": run.rows(draw_points, every, trials=run.trials(20, 2))}
+    return {"points": run.rows(measure_points, every, trials=run.trials(20, 2))}
 
 
 def judge(world: str, model: str, wrong: str, setting: str, trials: int) -> list[Row]:

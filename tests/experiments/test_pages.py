@@ -3,6 +3,7 @@
 import argparse
 import doctest
 import importlib
+import inspect
 import shutil
 
 import pytest
@@ -73,6 +74,17 @@ def test_pages_and_texts_are_what_stored_tables_give(name, tmp_path):
     stored = {path.name: path.read_text(encoding="utf-8") for path in copy.glob("*.md")}
     made.render(copy, pictures=False)
     assert stored == {path.name: path.read_text(encoding="utf-8") for path in copy.glob("*.md")}
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_picture_needs_the_tables_alone(name):
+    """A function of a study's module that is called draw_x must draw the picture x.png."""
+    for package in ("torch", "matplotlib", "pandas"):
+        pytest.importorskip(package)
+    made = importlib.import_module(STUDIES[name]).STUDY
+    for picture, draw in made.made("draw_", made.home).items():
+        assert draw is None or next(iter(inspect.signature(draw).parameters)) == "tables", picture
+        assert draw is None or (made.home / f"{picture}.png").exists(), picture
 
 
 @pytest.mark.parametrize(

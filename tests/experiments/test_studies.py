@@ -151,10 +151,10 @@ def test_prior():
 
 
 def test_prior_sets():
-    from experiments.prior_sets.study import draw_sets, many
+    from experiments.prior_sets.study import many, measure_sets
 
     cell = {"world": "heavy overlap", "prior": 0.3, "size": 100, "setting": "two-sample"}
-    same([draw_sets(**cell, trials=200)], stored("prior_sets", "sets", **cell))
+    same([measure_sets(**cell, trials=200)], stored("prior_sets", "sets", **cell))
     assert min(row["covered"] for row in stored("prior_sets", "sets")) >= 0.93
     cell = {"way": "review", "prior": 0.1, "setting": "one-sample", "fits": True}
     same([many(**cell, trials=500)], stored("prior_sets", "sources", **cell))
