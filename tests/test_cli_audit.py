@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from noneg.audit import Audit
 from noneg.cli import main
 from noneg.report.answers import audit_rows
-from noneg.report.charts import REVIEWED, specification
+from noneg.report.charts import CHARTS, REVIEWED
 from noneg.report.payload import data_names
 
 COLUMNS = ["--score", "p", "--label", "checked", "--setting", "one-sample"]
@@ -142,7 +142,7 @@ def test_the_page_draws_the_review_next_to_the_labels():
     rows = audit_rows(found)
     assert {row["metric"] for row in rows} == set(found.agreements)
     assert {row["side"] for row in rows} <= set(REVIEWED)
-    assert data_names(specification("audit")) == {"audit"}
+    assert data_names(CHARTS["audit"].spec) == {"audit"}
 
 
 def test_a_sequential_review_goes_on_batch_by_batch_until_it_may_stop():

@@ -46,8 +46,8 @@ model = PUClassifier("means", setting="one-sample", prior=0.6).fit(X, labeled)
 assert model.predict([[0.5], [4.5]]).tolist() == [0, 1]
 """,
     "chart": """
-from noneg.report.charts import specification
-assert specification("flagged")["encoding"]["y"]["field"] == "ppr"
+from noneg.report.charts import flagged
+assert flagged.spec["encoding"]["y"]["field"] == "ppr"
 """,
 }
 

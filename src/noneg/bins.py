@@ -100,6 +100,18 @@ class Binned:
         """Mean score of the marginal distribution in each bin, nan where it has no mass."""
         return _ratio(self.score, self.marginal)
 
+    @property
+    def negative(self) -> Floats:
+        """Implied mass of the negatives in each bin, not clipped; nan if every row is positive."""
+        if not self.prior < 1.0:
+            return np.full(self.n_bins, np.nan)
+        return (self.marginal - self.prior * self.positive) / (1.0 - self.prior)
+
+    def columns(self) -> dict[str, Floats]:
+        """Return the ends of the bins, and the masses of positives, all rows and negatives."""
+        masses = {name: getattr(self, name) for name in ("positive", "marginal", "negative")}
+        return {"left": self.edges[:-1], "right": self.edges[1:]} | masses
+
     def variance(
         self, v: Floats, marginal: Floats | None = None, score: Floats | None = None
     ) -> Floats:

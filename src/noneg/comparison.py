@@ -30,7 +30,7 @@ from noneg.performance.ordering import (
 )
 from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
-from noneg.results import Estimate, Table, aligned, plain_fields
+from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 from noneg.rules import check_threshold
 from noneg.sentences import say
 from noneg.tables.groups import Grouping
@@ -174,16 +174,14 @@ class Comparison(Table):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return one row per criterion and model; the difference of the reference is nan."""
-        nothing = Estimate(value=np.nan, low=np.nan, high=np.nan, level=self.level, method="")
         rows = [
-            (name, model, one.value, one.low, one.high, gap.value, gap.low, gap.high)
+            (name, model, one, found.differences.get(model))
             for name, found in self.criteria.items()
             for model, one in found.estimates.items()
-            for gap in (found.differences.get(model, nothing),)
         ]
-        gaps = ("difference", "difference_low", "difference_high")
-        names = ("criterion", "model", "value", "low", "high", *gaps)
-        return {name: np.array(x) for name, x in zip(names, zip(*rows, strict=True), strict=True)}
+        criterion, model, values, gaps = zip(*rows, strict=True)
+        named = {"criterion": np.array(criterion), "model": np.array(model)}
+        return named | end_columns(values) | end_columns(gaps, "difference")
 
 
 def compare(  # noqa: PLR0913 - each one names a fact that is never guessed

@@ -29,7 +29,7 @@ from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out
 from noneg.recalibration.folds import weighty_rows
-from noneg.results import Estimate, Table, aligned, plain, plain_fields
+from noneg.results import Estimate, Table, aligned, end_columns, plain, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
 from noneg.sketch.grouped import GroupSums
@@ -507,9 +507,7 @@ class Evaluation(Table):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return a table with one row per metric."""
-        rows = [(name, one.value, one.low, one.high) for name, one in self.metrics.items()]
-        columns = zip(("metric", "value", "low", "high"), zip(*rows, strict=True), strict=True)
-        return {name: np.array(column) for name, column in columns}
+        return {"metric": np.array([*self.metrics])} | end_columns(self.metrics.values())
 
     def flat(self) -> dict[str, float]:
         """Return all numbers under flat names, as experiment trackers expect.

@@ -54,7 +54,7 @@ from noneg.prior.shift import (
 )
 from noneg.recalibration.maps import PriorShift
 from noneg.registry import find_metric
-from noneg.results import Estimate, Record, Table, aligned, plain_fields
+from noneg.results import Estimate, Record, Table, aligned, end_columns, plain_fields
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -332,6 +332,10 @@ class Look(Record):
     alarms: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
 
+    def found(self, name: str) -> Estimate | None:
+        """Return the prior or a metric by name; None if it could not be computed."""
+        return self.prior if name == "prior" else self.metrics.get(name)
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Monitoring(Table):
@@ -394,20 +398,16 @@ class Monitoring(Table):
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return one row per period, the reference first."""
         every = (self.reference, *self.looks)
-        columns: dict[str, list[Any]] = {
-            "period": [look.name for look in every],
-            "n_positive": [look.n_positive for look in every],
-            "n_marginal": [look.n_marginal for look in every],
+        columns = {
+            "period": np.array([look.name for look in every]),
+            "n_positive": np.array([look.n_positive for look in every]),
+            "n_marginal": np.array([look.n_marginal for look in every]),
         }
         for name in ("prior", *self.metrics):
-            found = [look.prior if name == "prior" else look.metrics.get(name) for look in every]
-            for end in ("value", "low", "high"):
-                title = name if end == "value" else f"{name}_{end}"
-                columns[title] = [np.nan if one is None else getattr(one, end) for one in found]
+            columns |= end_columns((look.found(name) for look in every), name)
         for name in TESTS:
-            columns[f"p_{name}"] = [look.p_values.get(name, np.nan) for look in every]
-        columns["moved"] = [", ".join(look.moved) for look in every]
-        return {name: np.array(column) for name, column in columns.items()}
+            columns[f"p_{name}"] = np.array([look.p_values.get(name, np.nan) for look in every])
+        return columns | {"moved": np.array([", ".join(look.moved) for look in every])}
 
     def __repr__(self) -> str:
         titles = (METRICS[name].title for name in self.metrics)

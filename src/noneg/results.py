@@ -206,6 +206,19 @@ def _field_names(found: Any) -> list[str]:  # noqa: ANN401
     return [field.name for field in fields(found)]
 
 
+def end_columns(found: Iterable[Estimate | None], name: str = "") -> dict[str, NDArray[Any]]:
+    """Return estimates as columns "value", "low" and "high", or under a name; nan for None.
+
+    Examples
+    --------
+    >>> end_columns([None], "gap")
+    {'gap': array([nan]), 'gap_low': array([nan]), 'gap_high': array([nan])}
+    """
+    names = (name, f"{name}_low", f"{name}_high") if name else ("value", "low", "high")
+    rows = [(np.nan,) * 3 if one is None else (one.value, one.low, one.high) for one in found]
+    return dict(zip(names, np.reshape(rows, (-1, 3)).T, strict=True))
+
+
 def plain_fields(found: object, *names: str) -> dict[str, Any]:
     """Return attributes of a result, by default all fields, as plain numbers, lists and text."""
     return {name: _plain(getattr(found, name)) for name in names or _field_names(found)}

@@ -11,6 +11,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Self
 
+# Beginnings of titles that are names.
+NAMES = ("BEDROC", "Brier", "Cohen", "F1", "Kolmogorov", "Matthews")
+
 
 @cache
 def templates() -> dict[str, str]:
@@ -30,6 +33,17 @@ def say(key: str, /, **values: object) -> str:
     'The upper half of the interval is already no wider than 0.01.'
     """
     return templates()[key].format(**values)
+
+
+def in_sentence(title: str) -> str:
+    """Return a title as it is written within a sentence: only names start with a capital.
+
+    Examples
+    --------
+    >>> in_sentence("Log loss"), in_sentence("Brier score")
+    ('log loss', 'Brier score')
+    """
+    return title if title.startswith(NAMES) else title[0].lower() + title[1:]
 
 
 class Notice(str):

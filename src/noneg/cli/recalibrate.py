@@ -73,8 +73,7 @@ def recalibrate(
     """
     from noneg.atomic import write_text
     from noneg.recalibration.choose import find_calibrator, held_out
-    from noneg.report.answers import recalibration_answer
-    from noneg.report.grouping import recalibration_by_group
+    from noneg.report.answers import recalibration_answer, recalibration_by_group
 
     check_table(question, out)
     wanted = find_calibrator(method)

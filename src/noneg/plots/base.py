@@ -108,14 +108,8 @@ def curve_number(ax: Axes, kind: str) -> int:
     return number
 
 
-_SHIFTS = (
-    0.0,
-    2.0,
-    -2.0,
-    4.0,
-    -4.0,
-    6.0,
-)  # Shift in points to the right, so that bars do not overlap.
+# Shift in points to the right, so that bars do not overlap.
+_SHIFTS = (0.0, 2.0, -2.0, 4.0, -4.0, 6.0)
 
 _WIDE, _HIGH = 0.6, 0.3  # Size of the corner that a legend may need.
 

@@ -25,6 +25,7 @@ from noneg.performance import (
 from noneg.plots.base import (
     COLORS,
     DASHES,
+    LIMITS,
     Display,
     curve_number,
     curve_style,
@@ -48,6 +49,10 @@ if TYPE_CHECKING:
     from noneg.performance import FdpEnvelope
     from noneg.results import Estimate
     from noneg.scores import PUScores
+
+# The look of curves without marks, and of lines to compare them with.
+PLAIN = {"marker": "", "linewidth": 1.6}
+CHANCE: dict[str, Any] = {"color": "0.6", "linewidth": 1.0, "linestyle": ":"}
 
 FEWEST = 5  # Fewest labeled positives above a threshold for its precision to be drawn.
 
@@ -114,14 +119,13 @@ class _CurveDisplay(Display):
             Properties of the line; the region uses its color.
         """
         number = curve_number(self.begin(ax), self._kind)
-        style = curve_style(number) | {"marker": "", "linewidth": 1.6} | line_properties(kwargs)
+        style = curve_style(number) | PLAIN | line_properties(kwargs)
         style.setdefault("label", curve_label(name or self.name, self._area_name, self.area))
         (self.line_,) = self.ax_.plot(*self._points(), **style)
         self.region_ = None
         if self.bounds is not None:
             self.region_ = fill_between_curves(self.ax_, *self._sides(), self.line_.get_color())
-        look: dict[str, Any] = {"color": "0.6", "linewidth": 1.0, "linestyle": ":"}
-        self.chance_ = self._draw_chance(look) if number == 0 else None
+        self.chance_ = self._draw_chance() if number == 0 else None
         unit_square(self.ax_, *self._axes)
         return self.finish(self._legend)
 
@@ -135,13 +139,14 @@ class _CurveDisplay(Display):
         raise NotImplementedError
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
-        raise NotImplementedError
+        return self.curve.fpr, self.curve.tpr
 
     def _sides(self) -> tuple[Any, Any]:
-        raise NotImplementedError
+        return self.bounds.upper.envelope(), self.bounds.lower.envelope()
 
-    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
-        raise NotImplementedError
+    def _draw_chance(self) -> Line2D | None:
+        (line,) = self.ax_.plot([0.0, 1.0], [0.0, 1.0], label="random", **CHANCE)
+        return line
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -189,16 +194,6 @@ class PURocDisplay(_CurveDisplay):
     def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
         area = auroc_interval(scores, level=level)
         return {"curve": roc(scores, drop_intermediate=True), "area": area}
-
-    def _points(self) -> tuple[np.ndarray, np.ndarray]:
-        return self.curve.fpr, self.curve.tpr
-
-    def _sides(self) -> tuple[Any, Any]:
-        return self.bounds.upper.envelope(), self.bounds.lower.envelope()
-
-    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
-        (line,) = self.ax_.plot([0.0, 1.0], [0.0, 1.0], label="random", **look)
-        return line
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -264,10 +259,8 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
         upper, lower = self.bounds.upper, self.bounds.lower
         return (upper.recall, upper.precision), (lower.recall, lower.precision)
 
-    def _draw_chance(self, look: dict[str, Any]) -> Line2D | None:
-        if self.prior is None:
-            return None
-        return self.ax_.axhline(self.prior, label="prior", **look)
+    def _draw_chance(self) -> Line2D | None:
+        return None if self.prior is None else self.ax_.axhline(self.prior, label="prior", **CHANCE)
 
 
 def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:
@@ -376,8 +369,7 @@ class PriorSensitivityDisplay(Display):
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display; parameters as in `PURocDisplay.plot`."""
         number = curve_number(self.begin(ax), "prior")
-        own = curve_style(number) | {"marker": "", "linewidth": 1.6}
-        style = own | line_properties(kwargs)
+        style = curve_style(number) | PLAIN | line_properties(kwargs)
         style.setdefault("label", name or self.name or "calibration error")
         (self.line_,) = self.ax_.plot(self.curve.prior, self.curve.error, **style)
         color = self.line_.get_color()
@@ -387,8 +379,8 @@ class PriorSensitivityDisplay(Display):
             self.ax_.axvspan(*self.prior_interval, color=color, alpha=0.12, linewidth=0.0)
         self.limit_ = None
         if self.largest is not None and self.largest < 1.0:
-            look: dict[str, Any] = {"color": color, "linewidth": 1.0, "linestyle": ":"}
-            self.limit_ = self.ax_.axvline(self.largest, label="largest compatible prior", **look)
+            look = CHANCE | {"color": color, "label": "largest compatible prior"}
+            self.limit_ = self.ax_.axvline(self.largest, **look)
         self.ax_.set(xlim=(-0.02, 1.02), xlabel="class prior", ylabel="calibration error")
         self.ax_.set_ylim(bottom=0.0)
         return self.finish()
@@ -466,8 +458,7 @@ class ScoreDistributionDisplay(Display):
     @property
     def negative(self) -> NDArray[np.float64]:
         """Implied share of the negatives in each bin."""
-        binned = self.histogram
-        return (binned.marginal - binned.prior * binned.positive) / (1.0 - binned.prior)
+        return self.histogram.negative
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
@@ -487,20 +478,17 @@ class ScoreDistributionDisplay(Display):
         self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLORS[0], alpha=0.2)
         rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
         negatives = "negatives" if is_labeled(self.setting) else "implied negatives"
-        self.positive_, self.marginal_, self.negative_ = (
-            self.ax_.stairs(
-                share,
-                binned.edges,
-                baseline=None,
-                **({"color": color, "linestyle": dashes, "label": label} | style),
-            )
-            for share, color, dashes, label in (
-                (binned.positive, COLORS[0], DASHES[0], "positives"),
-                (binned.marginal, "0.4", DASHES[1], rows),
-                (self.negative, COLORS[1], DASHES[3], negatives),
-            )
+        looks = (
+            (binned.positive, COLORS[0], DASHES[0], "positives"),
+            (binned.marginal, "0.4", DASHES[1], rows),
+            (binned.negative, COLORS[1], DASHES[3], negatives),
         )
-        self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=(-0.03, 1.03))
+        self.positive_, self.marginal_, self.negative_ = (
+            self.ax_.stairs(share, binned.edges, baseline=None, **(look | style))
+            for share, *own in looks
+            for look in (dict(zip(("color", "linestyle", "label"), own, strict=True)),)
+        )
+        self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=LIMITS)
         title = name or self.name
         if title:
             self.ax_.set_title(title, loc="left", fontsize="small")
@@ -508,15 +496,7 @@ class ScoreDistributionDisplay(Display):
 
     def frame(self, backend: str | None = None) -> object:
         """Return the histograms, one row per bin."""
-        binned = self.histogram
-        columns = {
-            "left": binned.edges[:-1],
-            "right": binned.edges[1:],
-            "positive": binned.positive,
-            "marginal": binned.marginal,
-            "negative": self.negative,
-        }
-        return to_frame(columns, backend)
+        return to_frame(self.histogram.columns(), backend)
 
 
 @dataclass(eq=False, repr=False)
@@ -586,11 +566,7 @@ class PromisedPrecisionDisplay(Display):
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
-        below: dict[str, Any] = {
-            "color": self.line_.get_color(),
-            "linestyle": DASHES[1],
-            "label": sure,
-        }
+        below = {"color": self.line_.get_color(), "linestyle": DASHES[1], "label": sure}
         (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
         return self.finish("lower left")
 

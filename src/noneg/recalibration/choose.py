@@ -39,7 +39,7 @@ from noneg.recalibration.base import (
 )
 from noneg.recalibration.folds import build, join, splits, weighty_rows
 from noneg.recalibration.logistic import CurveCalibrator
-from noneg.results import Estimate, Table, aligned, plain_fields
+from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -393,10 +393,7 @@ class HeldOut(Table):
         """Return a table with one row per metric."""
         out = {"metric": np.array(list(self.change))}
         for part in PARTS:
-            estimates: dict[str, Estimate] = getattr(self, part)
-            for end in ("value", "low", "high"):
-                name = part if end == "value" else f"{part}_{end}"
-                out[name] = np.array([getattr(x, end) for x in estimates.values()])
+            out |= end_columns(getattr(self, part).values(), part)
         return out
 
 

@@ -9,22 +9,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from noneg.report.comparing import comparison_to_html
-    from noneg.report.document import About
-    from noneg.report.html import save, to_html, to_json, to_markdown, to_notebook, to_text
-    from noneg.report.monitoring import monitoring_to_html
-
-__all__ = [
-    "About",
-    "comparison_to_html",
-    "monitoring_to_html",
-    "save",
-    "to_html",
-    "to_json",
-    "to_markdown",
-    "to_notebook",
-    "to_text",
-]
+    from noneg.report.comparing import comparison_to_html as comparison_to_html
+    from noneg.report.document import About as About
+    from noneg.report.html import (
+        save as save,
+        to_html as to_html,
+        to_json as to_json,
+        to_markdown as to_markdown,
+        to_notebook as to_notebook,
+        to_text as to_text,
+    )
+    from noneg.report.monitoring import monitoring_to_html as monitoring_to_html
 
 # Charts and templates are loaded only when a report is rendered.
 _HOME = {
@@ -38,6 +33,7 @@ _HOME = {
     "to_notebook": "html",
     "to_text": "html",
 }
+__all__ = list(_HOME)
 
 
 def __getattr__(name: str) -> object:

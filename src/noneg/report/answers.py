@@ -1,10 +1,14 @@
-"""Command output as documents: a threshold, negatives, a map, a plan, a prior, an audit."""
+"""Command output as documents, and the sections about groups and audits, which reports share."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from noneg.report import charts
 from noneg.report.document import (
     Document,
     Number,
@@ -13,20 +17,22 @@ from noneg.report.document import (
     Table,
     estimate_cells,
     estimate_row,
+    interval_cells,
     interval_title,
 )
-from noneg.results import fitting
+from noneg.results import Estimate, fitting
 from noneg.sentences import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from noneg.audit import Audit, Design, KnownNegatives
+    from noneg.groups import GroupTable
     from noneg.performance import CertifiedNegatives
     from noneg.prior import PriorEstimate
-    from noneg.recalibration.choose import HeldOut
+    from noneg.recalibration import HeldOut, HeldOutByGroup
     from noneg.report.document import Cell
-    from noneg.results import Estimate
+    from noneg.report.payload import Rows
     from noneg.scores import PUScores
     from noneg.theory import LabelPlan, Plan
 
@@ -37,6 +43,10 @@ GIVEN = "as given"
 SHOWN = {"precision": "Precision", "recall": "Recall", "f_beta": "F1", "accuracy": "Accuracy"}
 # Shares of negatives that might look exactly like positives.
 OVERLAPS = (0.05, 0.1, 0.2)
+# Number of groups that fit in the forest plot, and numbers of groups and of their metrics on a
+# terminal: the prior, the bias and the first other one.
+DRAWN, LISTED, BRIEF = 25, 20, 3
+EVIDENCE = 0.05
 
 
 def threshold_answer(
@@ -62,7 +72,7 @@ def threshold_answer(
         rows.append((f"Flagged in the next {count['rows']:,} rows", *cells))
     return Document.of(
         [f"{use}: {found['criterion']}."],
-        Section.of("rates", "", Table.of(("", "value", interval_title(level)), rows)),
+        Section.of("rates", "", Table(("", "value", interval_title(level)), rows)),
         *_threshold_groups(groups or {}, level),
         subtitle=f"{scores!r}",
         warnings=tuple(found["notes"]),
@@ -76,14 +86,13 @@ def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> 
     rows = []
     for group, one in groups.items():
         row: list[Cell] = [group, Number(one["threshold"]), Number(one["prior"]["value"], 3)]
-        for name in ("precision", "recall"):
-            there = one["with_overall_threshold"][name]
-            row += [Number(there["value"], 3), Range(there["low"], there["high"], 3)]
-        rows.append(row)
+        there = one["with_overall_threshold"]
+        rates = (Estimate(**there[name]) for name in ("precision", "recall"))
+        rows.append([*row, *estimate_cells(*rates, digits=3)])
     interval = interval_title(level)
     header = ("group", "own threshold", "prior", "precision", interval, "recall", interval)
     text = "Precision and recall are for the single threshold above; intervals hold simultaneously."
-    return [Section.of("groups", "By group", text, Table.of(header, rows))]
+    return [Section.of("groups", "By group", text, Table(header, rows))]
 
 
 def negatives_answer(
@@ -101,7 +110,7 @@ def negatives_answer(
         said = say("certified_up_to", cutoff=found.cutoff, percent=100 * found.fdr)
     return Document.of(
         [said],
-        Section.of("rows", "", Table.of(("", ""), rows)),
+        Section.of("rows", "", Table(("", ""), rows)),
         subtitle=f"{scores!r}",
         warnings=tuple(notes),
     )
@@ -112,15 +121,15 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
     from noneg.metrics import METRICS
 
     level, sides = interval_title(found.level), (found.before, found.after, found.change)
-    rows = (
+    rows = [
         (METRICS[name].title, *estimate_cells(*(side[name] for side in sides)))
         for name in found.change
-    )
+    ]
     header = ("", "before", level, "after", level, "change", level)
     text = say("repair_held_out", folds=found.folds)
     return Document.of(
         [found.reason or f"Method: {found.method}."],
-        Section.of("change", "Before and after", text, Table.of(header, rows)),
+        Section.of("change", "Before and after", text, Table(header, rows)),
         subtitle=title,
         warnings=tuple(found.warnings),
     )
@@ -147,14 +156,14 @@ def labels_answer(answer: LabelPlan) -> Document:
 
 
 def _needed(title: str, rows: Sequence[tuple[Cell, ...]], assumed: str) -> Document:
-    table = Section.of("rows", "", Table.of(("", ""), rows))
+    table = Section.of("rows", "", Table(("", ""), rows))
     return Document.of([], table, Section.of("kind", "", assumed), title=title)
 
 
 def prior_answer(answers: Mapping[str, PriorEstimate | str], level: float) -> Document:
     """Return the estimates by method as a document; a string explains a missing estimate."""
-    rows = (_row(_title(name), found) for name, found in answers.items())
-    table = Table.of(("", "prior", f"{100 * level:.6g}% confidence", ""), rows)
+    rows = [_row(_prior_title(name), found) for name, found in answers.items()]
+    table = Table(("", "prior", f"{100 * level:.6g}% confidence", ""), rows)
     estimates = {name: x for name, x in answers.items() if not isinstance(x, str)}
     said = list(_assumptions(estimates))
     return Document.of(
@@ -165,7 +174,7 @@ def prior_answer(answers: Mapping[str, PriorEstimate | str], level: float) -> Do
     )
 
 
-def _title(name: str) -> str:
+def _prior_title(name: str) -> str:
     from noneg.prior import ESTIMATORS
     from noneg.prior.sources import TITLES
 
@@ -203,7 +212,7 @@ def _agreement(estimates: Estimates) -> str:
     least = max(estimates, key=lambda name: estimates[name].low)
     most = min(estimates, key=lambda name: estimates[name].high)
     ends = {"low": estimates[least].low, "high": estimates[most].high}
-    return say("methods_disagree", least=_title(least), most=_title(most), **ends)
+    return say("methods_disagree", least=_prior_title(least), most=_prior_title(most), **ends)
 
 
 def _notes(estimates: Estimates) -> Iterator[str]:
@@ -211,7 +220,7 @@ def _notes(estimates: Estimates) -> Iterator[str]:
     about: dict[str, list[str]] = {}
     for name, found in estimates.items():
         for warning in found.warnings:
-            about.setdefault(warning, []).append(_title(name))
+            about.setdefault(warning, []).append(_prior_title(name))
     for warning, titles in about.items():
         whose = "" if len(titles) == len(estimates) else f"{', '.join(titles)}: "
         yield f"{whose}{warning}"
@@ -248,7 +257,7 @@ def plan_document(design: Design) -> Document:
         for name, n, width, simple in zip(*expected.columns().values(), strict=True)
     }
     rows = [(f"{n:,}", *(found[name, n] for name in names)) for n in reviews]
-    tables = [Table.of(("reviews", *names), rows)] if rows else []
+    tables = [Table(("reviews", *names), rows)] if rows else []
     order = say("audit_any_time" if design.sequential else "audit_early")
     sizes = {"positives": design.n_positive, "unlabeled": design.n_unlabeled}
     return Document.of(
@@ -265,10 +274,10 @@ def audit_document(audit: Audit) -> Document:
     return Document.of(verdict, *sections, subtitle=_sample(audit), warnings=audit.notes)
 
 
-def audit_sections(audit: Audit, *, chart: bool = False) -> Iterator[Section]:
+def audit_sections(audit: Audit) -> Iterator[Section]:
     """Yield the findings, the comparison with labeling and, if requested, when to stop."""
-    title, charts = "What did the review find?", ("audit",) if chart else ()
-    yield Section.of("audit", title, _sample(audit), _cost(audit), _estimates(audit), charts=charts)
+    title, chart = "What did the review find?", charts.audit.of(audit_rows(audit))
+    yield Section.of("audit", title, _sample(audit), _cost(audit), _estimates(audit), chart)
     title, told = "Are labeled positives representative?", (_labeling(audit), _selection(audit))
     yield Section.of("labeling", title, *told, _agreements(audit))
     if audit.sequences:
@@ -288,13 +297,13 @@ def _cost(audit: Audit) -> str:
 
 
 def _estimates(audit: Audit) -> Table:
-    rows = ((name, *estimate_cells(one)) for name, one in audit.estimates.items())
+    rows = [(name, *estimate_cells(one)) for name, one in audit.estimates.items()]
     header = ("", "value", interval_title(audit.level))
-    return Table.of(header, rows, "From reviewed rows only")
+    return Table(header, rows, "From reviewed rows only")
 
 
 def _agreements(audit: Audit) -> Table:
-    rows = (
+    rows = [
         (
             name,
             Number(one.audit.value),
@@ -303,9 +312,9 @@ def _agreements(audit: Audit) -> Table:
             *estimate_cells(one.fused),
         )
         for name, one in audit.agreements.items()
-    )
+    ]
     header = ("", "review", "labeled", "p-value", "both", interval_title(audit.level))
-    return Table.of(header, rows, "Labeled positives compared with the review")
+    return Table(header, rows, "Labeled positives compared with the review")
 
 
 def _labeling(audit: Audit) -> str:
@@ -320,19 +329,19 @@ def _selection(audit: Audit) -> str:
 
 
 def _stopping(audit: Audit) -> Section:
-    rows = (
+    rows = [
         (name, estimate_cells(one.last)[1], Number(one.half_width), Number(audit.until[name]))
         for name, one in audit.sequences.items()
-    )
+    ]
     words = say("audit_stop" if audit.is_done else "audit_continue")
     header = ("", interval_title(audit.level), "half-width", "wanted")
-    table = Table.of(header, rows, "Intervals that remain valid with repeated looks")
+    table = Table(header, rows, "Intervals that remain valid with repeated looks")
     return Section.of("stopping", "Stop or continue?", words, table)
 
 
-def audit_rows(audit: Audit) -> list[dict[str, float | str | None]]:
+def audit_rows(audit: Audit) -> Rows:
     """Return the rows of the chart: each metric from the review, from labels and from both."""
-    rows: list[dict[str, float | str | None]] = []
+    rows: Rows = []
     for name, one in audit.agreements.items():
         sides = {"review": estimate_row(one.audit)}
         sides["labeled positives"] = dict.fromkeys(("value", "low", "high"), one.labeled)
@@ -356,7 +365,121 @@ def negatives_document(found: KnownNegatives) -> Document:
         rows.append(("AUROC, if labeling is at random", Range(*found.auroc)))
     return Document.of(
         [first],
-        Section.of("negatives", "Evidence from known negatives", Table.of(("", ""), rows)),
+        Section.of("negatives", "Evidence from known negatives", Table(("", ""), rows)),
         subtitle=say("negatives_sample", **counts),
         warnings=tuple(others),
     )
+
+
+def group_section(groups: GroupTable) -> Section:
+    """Return the section with every group and a forest plot; it goes when a slider moves."""
+    title = f"Are the scores calibrated for every {' and '.join(groups.by)}?"
+    table = _table(groups, range(len(groups.group)), groups.metrics, interval_title(groups.level))
+    parts = replace(table, sortable=True), charts.groups.of(_group_rows(groups))
+    return Section.of("groups", title, *_group_sentences(groups), *parts, still=True)
+
+
+def terminal_section(groups: GroupTable) -> Section:
+    """Return a shorter section for a terminal: groups with the most evidence against them."""
+    chosen, names = _order(groups)[:LISTED].tolist(), [*groups.metrics][:BRIEF]
+    table = _table(groups, chosen, names, f"{100 * groups.level:.6g}%")
+    if len(groups.group) > LISTED:
+        more = f": {LISTED} of {len(groups.group):,} groups, most evidence first"
+        table = replace(table, caption=table.caption + more)
+    return Section.of("groups", f"By {', '.join(groups.by)}", *_group_sentences(groups), table)
+
+
+def _table(groups: GroupTable, chosen: Iterable[int], names: Iterable[str], level: str) -> Table:
+    from noneg.groups import ALWAYS
+    from noneg.metrics import METRICS
+
+    by, names = ", ".join(groups.by), list(names)
+    titles = [words for name in names for words in (ALWAYS.get(name) or METRICS[name].label, level)]
+    rows = [_cells(groups, k, names) for k in chosen]
+    return Table((by, "rows", "positives", *titles), rows, f"By {by}")
+
+
+def _group_sentences(groups: GroupTable) -> Iterator[str]:
+    """Yield the verdict on groups as sentences."""
+    if groups.p_value is not None:
+        found = groups.p_value <= EVIDENCE
+        differ = "Groups differ" if found else "No evidence that groups differ"
+        yield say("groups_equal", differ=differ, p=groups.p_value)
+    if groups.worst_p_value is not None:
+        bias = groups.estimate(groups.worst, "bias")
+        side = "too low" if bias.value > 0.0 else "too high"
+        ends = {"value": bias.value, "low": bias.low, "high": bias.high, "size": abs(bias.value)}
+        yield say("groups_worst", worst=groups.worst, side=side, p=groups.worst_p_value, **ends)
+    yield say("groups_intervals", percent=100 * groups.level)
+    yield from _pool_words(groups.group, groups.pooled)
+
+
+def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> list[Cell]:
+    cells: list[Cell] = [groups.group[k]]
+    cells += [Number(float(count[k]), 0) for count in (groups.rows, groups.positives)]
+    for name in names:
+        cells += interval_cells(*groups.metrics[name][:, k].tolist(), digits=3)
+    return cells
+
+
+def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """Return groups sorted by the ratio of bias to interval width, largest first."""
+    from noneg.groups import evidence
+
+    return np.argsort(-evidence(groups.metrics["bias"]), kind="stable")
+
+
+def _group_rows(groups: GroupTable) -> Rows:
+    """Return the rows of the forest plot: the groups with the most evidence, sorted by bias."""
+    value, low, high = groups.metrics["bias"]
+    chosen = _order(groups)[:DRAWN]
+    return [
+        {"group": groups.group[k], "value": value[k], "low": low[k], "high": high[k]}
+        for k in chosen[np.argsort(value[chosen], kind="stable")].tolist()
+    ]
+
+
+def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
+    """Return the output of ``noneg recalibrate --by``: all rows, and each group."""
+    from noneg.metrics import METRICS
+
+    level, made = f"{100 * found.level:.6g}%", found.calibrator
+    models = [words for name in found.values for words in (name, level)]
+    header = ("", *models, "by group minus one map", level)
+    rows = [
+        (
+            METRICS[name].title,
+            *estimate_cells(*(values[name] for values in found.values.values()), gap),
+        )
+        for name, gap in found.gain.items()
+    ]
+    text = say("groups_held_out", folds=found.folds)
+    tables = (Table(header, rows, "All rows"), _maps_table(found, level))
+    said = [text, *_pool_words(made.groups_, len(made.small_))]
+    section = Section.of("change", "Before and after", *said, *tables)
+    return Document.of([found.verdict], section, subtitle=title, warnings=found.warnings)
+
+
+def _maps_table(found: HeldOutByGroup, level: str) -> Table:
+    """Return the groups with the largest changes of the Brier score."""
+    table, made = found.before, found.calibrator
+    chosen = np.argsort(-np.abs(found.brier_change[0]), kind="stable")[:LISTED]
+    caption = "Groups"
+    if len(table.group) > LISTED:
+        caption += f": {LISTED} of {len(table.group):,}, largest changes first"
+    rows = []
+    for k in chosen.tolist():
+        before, _, after = map(Number, found.brier[:, k].tolist())
+        change = interval_cells(*found.brier_change[:, k].tolist())
+        cells = (*_cells(table, k, ["prior"]), made.told(table.group[k]))
+        rows.append((*cells, before, after, *change))
+    header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
+    return Table((*header, "change", level), rows, caption)
+
+
+def _pool_words(groups: Iterable[str], pooled: int) -> Iterator[str]:
+    from noneg.groups import FEWEST_POSITIVES, FEWEST_ROWS
+
+    if pooled:
+        fewest = {"rows": FEWEST_ROWS, "positives": FEWEST_POSITIVES}
+        yield say("groups_pooled", name=list(groups)[-1], **fewest)

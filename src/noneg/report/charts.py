@@ -1,15 +1,17 @@
 """Vega-Lite charts, built with Altair: pure functions that return specifications.
 
 Charts refer to data by name instead of including them. The page fills them in for the prior on its
-slider, and `noneg.report.html.svg` for the prior of the evaluation. Colors are CSS variables of the
-page, so light, dark and print themes can change them without redrawing.
+slider, and `noneg.report.html.picture` for the prior of the evaluation. Colors are CSS variables of
+the page, so light, dark and print themes can change them without redrawing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from noneg.sentences import in_sentence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +30,11 @@ POSITIVE, NEGATIVE, ROWS = "var(--positive)", "var(--negative)", "var(--rows)"
 
 INK, FAINT = "var(--ink)", "var(--faint)"
 
+DASHED: dict[str, Any] = {"stroke": FAINT, "strokeDash": [5, 4]}
+
+# Entries of legends.
+PERFECT = ("dashed", "faint", "perfect calibration")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Drawing:
@@ -35,12 +42,13 @@ class Drawing:
 
     Attributes
     ----------
+    name : str
     build : callable
         Returns the Altair chart.
     description : str
         Text alternative for readers who cannot see the chart.
     title : str
-        Shown when several charts appear side by side; by default, the description.
+        Shown when several charts appear side by side.
     legend : tuple of (str, str, str)
         Kind of line, color and text of each entry.
     height : int
@@ -48,6 +56,7 @@ class Drawing:
         Data by name, if they do not follow a slider.
     """
 
+    name: str
     build: Callable[[], Chart]
     description: str
     title: str = ""
@@ -55,11 +64,20 @@ class Drawing:
     height: int = 300
     rows: dict[str, Rows] = field(default_factory=dict)
 
+    @property
     def spec(self) -> Spec:
-        """Return the Vega-Lite specification in the colors and fonts of the page."""
-        chart = self.build().properties(width="container", height=self.height)
-        spec: Spec = styled(chart).to_dict()
-        return spec
+        """The Vega-Lite specification in the colors and fonts of the page."""
+        return _specification(self.build, self.height)
+
+    def of(self, rows: Rows) -> Drawing:
+        """Return the same chart of these rows, which do not follow a slider."""
+        return replace(self, rows={self.name: rows})
+
+
+@lru_cache
+def _specification(build: Callable[[], Chart], height: int) -> Spec:
+    spec: Spec = styled(build().properties(width="container", height=height)).to_dict()
+    return spec
 
 
 CHARTS: dict[str, Drawing] = {}
@@ -67,32 +85,28 @@ CHARTS: dict[str, Drawing] = {}
 
 def drawing(
     description: str, *legend: tuple[str, str, str], title: str = "", height: int = 300
-) -> Callable[[Callable[[], Chart]], Callable[[], Chart]]:
-    """Register a chart for the page under the name of its function."""
-
-    def register(build: Callable[[], Chart]) -> Callable[[], Chart]:
-        CHARTS[build.__name__] = Drawing(
-            description=description,
-            title=title or description.rstrip("."),
-            legend=legend,
-            build=build,
-            height=height,
-        )
-        return build
-
-    return register
-
-
-@cache
-def specification(name: str) -> Spec:
-    """Return the Vega-Lite specification of a chart by name.
+) -> Callable[[Callable[[], Chart]], Drawing]:
+    """Turn a function into a chart for the page, under the name of the function.
 
     Examples
     --------
-    >>> specification("reliability")["width"]
-    'container'
+    >>> reliability.name, reliability.spec["width"]
+    ('reliability', 'container')
     """
-    return CHARTS[name].spec()
+
+    def register(build: Callable[[], Chart]) -> Drawing:
+        name = build.__name__
+        CHARTS[name] = Drawing(
+            name=name,
+            build=build,
+            description=description,
+            title=title or description.rstrip("."),
+            legend=legend,
+            height=height,
+        )
+        return CHARTS[name]
+
+    return register
 
 
 def styled(chart: Chart) -> Chart:
@@ -135,11 +149,6 @@ def kind(field: str, **look: Any) -> Spec:  # noqa: ANN401
     return {"field": field, "type": "nominal", "title": None, "axis": look}
 
 
-def in_sentence(title: str) -> str:
-    """Return a title that starts in lower case."""
-    return f"{title[0].lower()}{title[1:]}"
-
-
 def tooltip(*fields: tuple[str, str], name: str = "") -> list[dict[str, str]]:
     """Return the fields of a tooltip with their titles, after the field that names a row."""
     numbers = [amount(field, title, format=".4f") for field, title in fields]
@@ -167,8 +176,7 @@ def fixed(*values: dict[str, float]) -> alt.Chart:
 def diagonal() -> alt.Chart:
     """Return the line of perfect calibration, or of a random ranking."""
     ends = fixed({"x": 0, "y": 0}, {"x": 1, "y": 1})
-    line = ends.mark_line(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
-    return line.encode(x="x:Q", y="y:Q")
+    return ends.mark_line(**DASHED, strokeWidth=1.2).encode(x="x:Q", y="y:Q")
 
 
 # The height of a diagram, and the encoding of an interval in it.
@@ -189,7 +197,7 @@ def clipped(data: str, **more: str) -> alt.Chart:
     ("stroke", "positive", "share of positives"),
     ("fill", "positive", "interval"),
     ("dot", "positive", "score ranges"),
-    ("dashed", "faint", "perfect calibration"),
+    PERFECT,
 )
 def reliability() -> Chart:
     """Share of positives against score: a smooth curve with its band, and faint bins."""
@@ -319,11 +327,7 @@ def pr() -> Chart:
         .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
         .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     )
-    level = (
-        named("now")
-        .mark_rule(stroke=FAINT, strokeDash=[5, 4], strokeWidth=1.2)
-        .encode(y=share("prior", "precision"))
-    )
+    level = named("now").mark_rule(**DASHED, strokeWidth=1.2).encode(y=share("prior", "precision"))
     return layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
 
@@ -436,7 +440,7 @@ def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xl
     "Reliability diagrams before and after recalibration.",
     ("stroke", "negative", "before (squares)"),
     ("stroke", "positive", "after (circles)"),
-    ("dashed", "faint", "perfect calibration"),
+    PERFECT,
 )
 def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
@@ -449,7 +453,7 @@ def recalibration() -> Chart:
     "Reliability diagrams from positives and unlabeled rows, and from all labels.",
     ("stroke", "negative", "positives and unlabeled (squares)"),
     ("stroke", "positive", "all labels (circles)"),
-    ("dashed", "faint", "perfect calibration"),
+    PERFECT,
 )
 def truth() -> Chart:
     """Reliability diagrams from positives and unlabeled rows, and from all labels."""
@@ -497,48 +501,36 @@ def groups() -> Chart:
     y = kind("group", labelLimit=160, labelOverlap=True) | {"sort": None}
     title = "prior minus mean score (below zero, scores are too high)"
     x = amount("value", title, axis={"tickCount": 6})
-    zero = fixed({"zero": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4])
     tip = tooltip(("value", "prior minus mean score"), *ENDS, name="group")
-    return layer(zero.encode(x=x | {"field": "zero"}), *intervals("groups", x, y, tip))
+    return layer(_zero(x), *intervals("groups", x, y, tip))
 
 
-DIAGRAM = "models"
+def _zero(x: Spec) -> Chart:
+    """Return a vertical line at zero on this axis."""
+    return fixed({"zero": 0}).mark_rule(**DASHED).encode(x=x | {"field": "zero"})
 
 
-def models(names: list[str]) -> Chart:
-    """Reliability diagrams of all models on the same axes."""
-    return overlay(DIAGRAM, "model", names, LOOKS, "mean score in each range")
-
-
-def difference(name: str, title: str, names: list[str]) -> Chart:
+def difference(data: str, title: str, names: list[str]) -> Chart:
     """Differences from the reference with their intervals."""
     y = kind("model", labelLimit=110)
     ticks = {"tickCount": 4, "labelFlush": False, "labelOverlap": True}
     x = amount("value", f"difference in {in_sentence(title)}", axis=ticks)
     looks = {part: _looks("model", names, LOOKS, part) for part in ("color", "shape")}
-    zero = fixed({"x": 0}).mark_rule(stroke=FAINT, strokeDash=[5, 4]).encode(x="x:Q")
     tip = tooltip(("value", "difference"), *ENDS)
-    return layer(zero, *intervals(f"difference_{name}", x, y, tip, **looks))
+    return layer(_zero(x), *intervals(data, x, y, tip, **looks))
 
 
-def order(name: str, title: str, names: list[str], *, turns: bool) -> Chart:
+def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
     """Draw a criterion for each model against the prior, and mark where the order changes."""
     x = share("prior", "share of positives (prior)") | {"scale": {"zero": False, "nice": False}}
     y = amount("value", in_sentence(title), scale={"zero": False})
-    lines = (
-        named(f"order_{name}")
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=x,
-            y=y,
-            color=_looks("model", names, LOOKS, "color"),
-            strokeDash=_looks("model", names, LOOKS, "dash"),
-            tooltip=tooltip(("prior", "prior"), ("value", "value"), name="model"),
-        )
+    color, dash = (_looks("model", names, LOOKS, part) for part in ("color", "dash"))
+    tip = tooltip(("prior", "prior"), ("value", "value"), name="model")
+    lines = named(data).mark_line(strokeWidth=2)
+    now = named("now").mark_rule(stroke=INK, strokeWidth=1.2)
+    turns = named(crossings).mark_rule(stroke=FAINT, strokeDash=[3, 3])
+    return layer(
+        lines.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tip),
+        now.encode(x=x),
+        turns.encode(x=x),
     )
-    now = named("now").mark_rule(stroke=INK, strokeWidth=1.2).encode(x=x)
-    layers = [lines, now]
-    if turns:
-        crossing = named(f"crossing_{name}")
-        layers.append(crossing.mark_rule(stroke=FAINT, strokeDash=[3, 3]).encode(x=x))
-    return layer(*layers)

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import cycle
 from math import isfinite
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.report.charts import DIAGRAM, LOOKS, Drawing, difference, models, order
+from noneg.report.charts import (
+    LOOKS,
+    PERFECT,
+    Drawing,
+    difference,
+    order,
+    overlay,
+)
 from noneg.report.document import (
     About,
     Document,
     Number,
-    Range,
     Section,
     Table,
     estimate_cells,
     estimate_row,
+    interval_cells,
     interval_title,
 )
-from noneg.report.html import render_still
+from noneg.report.html import page
 from noneg.report.payload import overlaid
 from noneg.report.words import sample
-from noneg.sentences import say
+from noneg.sentences import in_sentence, say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from noneg.comparison import Compared, Comparison
     from noneg.performance import Ordering
-    from noneg.report.document import Cell
+    from noneg.report.document import Cell, Part
     from noneg.report.payload import Rows
 
 PRIORS = 61  # Number of points on the curves over the prior.
@@ -59,13 +67,7 @@ def comparison_to_html(
     True
     """
     about = about or About(title="Which model is best?")
-    content = comparison_document(comparison, about, tuple(warnings))
-    return render_still(
-        content,
-        _drawings(comparison),
-        scripts=("sort.js", "compare.js"),
-        headed=comparison.criteria,
-    )
+    return page(comparison_document(comparison, about, tuple(warnings)))
 
 
 def comparison_document(
@@ -88,9 +90,9 @@ def comparison_summary(comparison: Comparison, warnings: Sequence[str] = ()) -> 
     """Return a comparison without charts, as ``noneg compare`` prints it."""
     level = interval_title(comparison.level)
     tables = (
-        Table.of(
+        Table(
             ("", "value", level, "", "difference", level),
-            (_brief_row(found, name) for name in comparison.models),
+            [_brief_row(found, name) for name in comparison.models],
             f"{found.title} ({found.better} is better), difference from {found.reference}",
         )
         for found in comparison.criteria.values()
@@ -109,14 +111,14 @@ def _groups(comparison: Comparison) -> tuple[Section, ...]:
     """Return the best model in each group under each criterion, with its lead over the next."""
     if not comparison.groups:
         return ()
-    rows = (
+    rows = [
         (group, found.title, *_leader(found))
         for group, criteria in comparison.groups.items()
         for found in criteria.values()
-    )
+    ]
     level = interval_title(comparison.level)
     header = ("group", "criterion", "best", "next", "difference", level)
-    table = Table.of(header, rows, "Best model by group", sortable=True)
+    table = Table(header, rows, "Best model by group", sortable=True)
     return (Section.of("groups", "By group", say("compared_groups"), table),)
 
 
@@ -137,10 +139,10 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     wins: dict[str, list[str]] = {}
     for found in comparison.criteria.values():
         if found.winner is not None:
-            wins.setdefault(found.winner, []).append(_in_sentence(found.title))
+            wins.setdefault(found.winner, []).append(in_sentence(found.title))
     tied = [found for found in comparison.criteria.values() if len(found.leaders) > 1]
     ties = [
-        _in_sentence(found.title)
+        in_sentence(found.title)
         + (f" (differences below {found.visible:.4f} are not detectable)" if _hidden(found) else "")
         for found in tied
     ]
@@ -152,7 +154,7 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     for found in comparison.criteria.values():
         yield from (f"{name}: {why} It was not compared." for name, why in found.unranked.items())
     orders = [(x.title, x.ordering) for x in comparison.criteria.values() if x.ordering]
-    turning = [_in_sentence(title) for title, order in orders if order.crossings]
+    turning = [in_sentence(title) for title, order in orders if order.crossings]
     if turning:
         yield f"The ranking may change with the prior: {_listed(turning)}."
 
@@ -170,26 +172,20 @@ def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _in_sentence(title: str) -> str:
-    """Return a title in the form used within a sentence."""
-    return title if title.startswith("Brier") else title[0].lower() + title[1:]
-
-
 def _diagrams(comparison: Comparison) -> Section:
-    rows = (
+    data = overlaid(comparison.diagrams, "model")
+    rows = [
         (
-            name,
-            Number(float(diagram.score[b]), 3),
-            Number(float(diagram.frequency[b]), 3),
-            Range(float(diagram.low[b]), float(diagram.high[b]), 3),
+            row["model"],
+            Number(row["score"], 3),
+            *interval_cells(row["frequency"], row["low"], row["high"], digits=3),
         )
-        for name, diagram in comparison.diagrams.items()
-        for b in range(diagram.score.size)
-    )
+        for row in data
+    ]
     header = ("model", "mean score", "share of positives", interval_title(comparison.level))
-    table = Table.of(header, rows, "Reliability diagrams", folded=True)
+    table = Table(header, rows, "Reliability diagrams", folded=True)
     title, text = "What does each model's score mean?", say("compared_diagrams")
-    return Section.of("diagram", title, text, table, charts=(DIAGRAM,))
+    return Section.of("diagram", title, text, table, _overlay(list(comparison.models), data))
 
 
 def _tipping(found: Compared) -> Iterator[str]:
@@ -203,15 +199,15 @@ def _tipping(found: Compared) -> Iterator[str]:
 
 
 def _criterion(comparison: Comparison, found: Compared) -> Section:
-    level = interval_title(comparison.level)
+    level, names = interval_title(comparison.level), list(comparison.models)
     header = ("", "value", level, f"minus {found.reference}", level)
-    table = Table.of(header, (_row(found, name) for name in comparison.models), found.title)
-    charts, told = [f"difference_{found.name}"], [_judgement(found), *_tipping(found)]
-    if found.ordering is not None:
-        charts.append(f"order_{found.name}")
-        told.append(_order(found))
+    table = Table(header, [_row(found, name) for name in names], found.title)
     title = f"{found.title} ({found.better} is better)"
-    return Section.of(found.name, title, *told, table, charts=tuple(charts))
+    parts: list[Part] = [_judgement(found), *_tipping(found), table, _difference(found, names)]
+    if found.ordering is not None:
+        parts.append(_order(found.ordering))
+        parts.append(_order_chart(found, found.ordering, comparison))
+    return Section.of(found.name, title, *parts)
 
 
 def _row(found: Compared, name: str) -> tuple[Cell, ...]:
@@ -241,10 +237,10 @@ def _brief_row(found: Compared, name: str) -> tuple[Cell, ...]:
     return name, value, interval, found.place(name), *gap
 
 
-def _order(found: Compared) -> str:
-    if found.ordering is None or not found.ordering.crossings:
+def _order(ordering: Ordering) -> str:
+    if not ordering.crossings:
         return "The ranking is the same for all priors shown."
-    return f"Best first: {_stretches(found.ordering)}."
+    return f"Best first: {_stretches(ordering)}."
 
 
 def _stretches(ordering: Ordering) -> str:
@@ -266,49 +262,47 @@ def _orders(comparison: Comparison) -> Iterator[str]:
         yield say("compared_steady", low=low, high=high, titles=", ".join(steady))
 
 
-def _drawings(comparison: Comparison) -> dict[str, Drawing]:
-    names = list(comparison.models)
-    looks = [(k, LOOKS[k % len(LOOKS)]) for k in range(len(names))]
+def _overlay(names: list[str], data: Rows) -> Drawing:
     legend = [
-        ("stroke" if k == 0 else "dashed", f"model-{k % len(LOOKS)}", f"{names[k]} ({look.shape})")
-        for k, look in looks
+        ("dashed" if k else "stroke", f"model-{k % len(LOOKS)}", f"{name} ({look.shape})")
+        for k, (name, look) in enumerate(zip(names, cycle(LOOKS), strict=False))
     ]
-    now: Rows = [{"prior": comparison.prior.value}]
-    drawn = {
-        DIAGRAM: Drawing(
-            build=partial(models, names),
-            description="Reliability diagrams of all models, overlaid.",
-            legend=(*legend, ("dashed", "faint", "perfect calibration")),
-            height=320,
-            rows={DIAGRAM: overlaid(comparison.diagrams, "model"), "now": now},
-        )
-    }
-    for found in comparison.criteria.values():
-        drawn[f"difference_{found.name}"] = _difference(found, names)
-        if found.ordering is not None:
-            drawn[f"order_{found.name}"] = _order_drawing(found, found.ordering, names)
-    return drawn
-
-
-def _difference(found: Compared, names: list[str]) -> Drawing:
-    gaps: Rows = [{"model": model, **estimate_row(gap)} for model, gap in found.differences.items()]
     return Drawing(
-        build=partial(difference, found.name, found.title, names),
-        description=f"{found.title}: differences with intervals.",
-        title="Difference",
-        height=max(90, 42 * (len(names) - 1) + 30),
-        rows={f"difference_{found.name}": gaps},
+        name="models",
+        build=partial(overlay, "models", "model", names, LOOKS, "mean score in each range"),
+        description="Reliability diagrams of all models, overlaid.",
+        legend=(*legend, PERFECT),
+        height=320,
+        rows={"models": data},
     )
 
 
-def _order_drawing(found: Compared, ordering: Ordering, names: list[str]) -> Drawing:
-    turns: Rows = [{"prior": x} for x in ordering.crossings]
+def _difference(found: Compared, names: list[str]) -> Drawing:
+    name = f"difference_{found.name}"
     return Drawing(
-        build=partial(order, found.name, found.title, names, turns=bool(turns)),
+        name=name,
+        build=partial(difference, name, found.title, names),
+        description=f"{found.title}: differences with intervals.",
+        title="Difference",
+        height=max(90, 42 * (len(names) - 1) + 30),
+        rows={name: [{"model": m} | estimate_row(gap) for m, gap in found.differences.items()]},
+    )
+
+
+def _order_chart(found: Compared, ordering: Ordering, comparison: Comparison) -> Drawing:
+    name, crossing = f"order_{found.name}", f"crossing_{found.name}"
+    turns = [{"prior": x} for x in ordering.crossings]
+    return Drawing(
+        name=name,
+        build=partial(order, name, crossing, found.title, list(comparison.models)),
         description=f"{found.title} of each model against the class prior.",
         title="Effect of the prior",
         height=260,
-        rows={f"order_{found.name}": list(_lines(ordering)), f"crossing_{found.name}": turns},
+        rows={
+            name: list(_lines(ordering)),
+            crossing: turns,
+            "now": [{"prior": comparison.prior.value}],
+        },
     )
 
 

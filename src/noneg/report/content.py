@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noneg.checks import is_pooled
+from noneg.evaluation import FIXED
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.recalibration.maps import Identity
-from noneg.report import words
-from noneg.report.answers import audit_sections
+from noneg.report import charts, words
+from noneg.report.answers import audit_sections, group_section, terminal_section
 from noneg.report.document import (
     About,
     Document,
@@ -24,8 +25,7 @@ from noneg.report.document import (
     estimate_cells,
     interval_title,
 )
-from noneg.report.grouping import group_section, terminal_section
-from noneg.report.payload import curves, distribution
+from noneg.report.payload import curves, distribution, overlaid
 from noneg.results import at_most, fitting
 from noneg.sentences import say
 from noneg.verdict import headline, points, rejects
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
-    from noneg.report.document import Cell
+    from noneg.report.document import Cell, Part
     from noneg.report.payload import Rows
     from noneg.results import Estimate
 
@@ -59,7 +59,7 @@ def document(
         subtitle=words.sample(evaluation),
         verdict=_verdict(evaluation),
         code=evaluation.verdict.code,
-        sample=Sentence(text=words.plain_sample(evaluation), key="sample"),
+        sample=Sentence(words.plain_sample(evaluation), "sample"),
         action=_action(evaluation, about),
         origin=about.origin(),
         facts=tuple(_facts(evaluation)),
@@ -72,7 +72,7 @@ def document(
             _errors(evaluation),
             *_recalibration(evaluation),
             *([] if evaluation.groups is None else [group_section(evaluation.groups)]),
-            *([] if evaluation.audit is None else audit_sections(evaluation.audit, chart=True)),
+            *([] if evaluation.audit is None else audit_sections(evaluation.audit)),
             *prior_section(evaluation),
             *_noted(about),
             theory_section(evaluation),
@@ -90,32 +90,32 @@ def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
         if evaluation.verdict.key == "verdict_contradicted"
         else words.verdict_where(points(evaluation), rejected=rejects(evaluation))
     )
-    first = Sentence(text=evaluation.verdict.sentence, key="verdict_title")
-    others = [Sentence(text=where, key="verdict_where")]
+    first = Sentence(evaluation.verdict.sentence, "verdict_title")
+    others = [Sentence(where, "verdict_where")]
     if evaluation.verdict.key != "verdict_contradicted":
-        others.append(Sentence(text=words.verdict_error(error, prior), key="verdict_error"))
+        others.append(Sentence(words.verdict_error(error, prior), "verdict_error"))
         others.extend(_selection(evaluation))
     if evaluation.is_labeled:
         return (first, *others)
-    changes = Sentence(text=words.depends(evaluation), key="depends")
+    changes = Sentence(words.depends(evaluation), "depends")
     if evaluation.prior_kind != "unknown":
         return (first, *others, changes)
-    estimate = Sentence(text=words.verdict_estimate(evaluation))
+    estimate = Sentence(words.verdict_estimate(evaluation))
     return (first, estimate, changes, *others)
 
 
 def _action(evaluation: Evaluation, about: About) -> tuple[Sentence, Sentence]:
     rows = words.rows_options(evaluation, about.reading)
     told, command = words.action(evaluation, rows)
-    return Sentence(text=told, key="action"), Sentence(text=command, key="command")
+    return Sentence(told, "action"), Sentence(command, "command")
 
 
 def _noted(about: About) -> Iterator[Section]:
     """Yield the rows that most need a closer look, if rows have names."""
     if not about.noted:
         return
-    rows = ((one.name, Number(one.score), one.reason) for one in about.noted)
-    table = Table.of(("row", "score", "why"), rows, "Rows")
+    rows = [(one.name, Number(one.score), one.reason) for one in about.noted]
+    table = Table(("row", "score", "why"), rows, "Rows", worded=True)
     yield Section.of("rows", "Which rows should we check?", say("rows_to_check"), table)
 
 
@@ -123,7 +123,7 @@ def _selection(evaluation: Evaluation) -> Iterator[Sentence]:
     """Return how much selection the verdict withstands; labeled data have no hidden positives."""
     if evaluation.selection_sums is not None:
         text = words.verdict_selection(evaluation.stands, evaluation.selection)
-        yield Sentence(text=text, key="verdict_selection")
+        yield Sentence(text, "verdict_selection")
 
 
 def _facts(evaluation: Evaluation) -> Iterator[tuple[str, Number, Range]]:
@@ -153,7 +153,7 @@ def _estimate(
 def _diagram(evaluation: Evaluation) -> Section:
     level = interval_title(evaluation.level)
     header = ("score from", "to", "mean score", "share of positives", level, "rows")
-    rows = (
+    rows = [
         (
             Number(point.left, 3),
             Number(point.right, 3),
@@ -163,10 +163,10 @@ def _diagram(evaluation: Evaluation) -> Section:
             f"{100 * point.marginal:.2f}%",
         )
         for point in points(evaluation)
-    )
-    table = Table.of(header, rows, "Reliability diagram", name="reliability", folded=True)
+    ]
+    table = Table(header, rows, "Reliability diagram", name="reliability", folded=True)
     title, text = "What does a score mean?", say("diagram", percent=100 * evaluation.level)
-    return Section.of("diagram", title, text, table, charts=("reliability",))
+    return Section.of("diagram", title, text, table, charts.reliability)
 
 
 def _scores(evaluation: Evaluation) -> Section:
@@ -176,9 +176,8 @@ def _scores(evaluation: Evaluation) -> Section:
     names = ("left", "right", "positive", "marginal", "negative")
     caption, known = "Share of rows in each score range", {"marginal": rows_name}
     table = _table("distribution", caption, names, kept, TITLES | known)
-    title, charts = "How are the scores distributed?", ("distribution",)
-    text = say(f"scores_{kind}", rows=rows_name)
-    return Section.of("scores", title, text, table, charts=charts, folded=True)
+    title, text = "How are the scores distributed?", say(f"scores_{kind}", rows=rows_name)
+    return Section.of("scores", title, text, table, charts.distribution, folded=True)
 
 
 # Titles of the columns of chart data in tables.
@@ -200,22 +199,16 @@ def _table(
     name: str, caption: str, columns: tuple[str, ...], rows: Rows, titles: dict[str, str] = TITLES
 ) -> Table:
     """Return some columns of chart data as a table that follows the sliders."""
-    cells = ((Number(_float(row[key])) for key in columns) for row in rows)
-    return Table.of((titles[key] for key in columns), cells, caption, name=name, folded=True)
-
-
-def _float(x: float | str | None) -> float | None:
-    return None if x is None else float(x)
+    cells = [[Number(row[key]) for key in columns] for row in rows]
+    return Table([titles[key] for key in columns], cells, caption, name=name, folded=True)
 
 
 def _curves(evaluation: Evaluation) -> Section:
     text = "The curves cover all thresholds on this page; the ring marks the selected one."
     names = ("threshold", "fpr", "tpr", "precision")
-    caption, rows = "ROC and precision-recall curves", _at_tenths(evaluation)
-    table = _table("curves", caption, names, rows)
-    title, charts = "How well do the scores rank?", ("roc", "pr")
-    bounds = _bounds(evaluation)
-    return Section.of("curves", title, text, *bounds, table, charts=charts, folded=True)
+    table = _table("curves", "ROC and precision-recall curves", names, _at_tenths(evaluation))
+    parts: tuple[Part, ...] = (text, *_bounds(evaluation), table, charts.roc, charts.pr)
+    return Section.of("curves", "How well do the scores rank?", *parts, folded=True)
 
 
 def _bounds(evaluation: Evaluation) -> Iterator[Sentence]:
@@ -225,7 +218,7 @@ def _bounds(evaluation: Evaluation) -> Iterator[Sentence]:
         return
     (low, high), (least, most) = bounds.auroc, bounds.average_precision
     ends = {"low": low, "high": high, "least": least, "most": most}
-    yield Sentence(text=say("rank_bounds", percent=100 * evaluation.level, **ends), key="given")
+    yield Sentence(say("rank_bounds", percent=100 * evaluation.level, **ends), "given")
 
 
 def _at_tenths(evaluation: Evaluation) -> Rows:
@@ -236,25 +229,28 @@ def _threshold(evaluation: Evaluation) -> Section:
     names = ("threshold", "ppr", "precision", "tpr", "f_beta")
     caption, rows = "Metrics at each threshold (shares)", _at_tenths(evaluation)
     table = _table("thresholds", caption, names, rows)
-    title, charts = "What threshold should we use?", ("threshold",)
-    return Section.of("threshold", title, say("threshold"), table, charts=charts)
+    parts = (say("threshold"), table, charts.threshold)
+    return Section.of("threshold", "What threshold should we use?", *parts)
 
 
 def _errors(evaluation: Evaluation) -> Section:
     evidence = "evidence" if evaluation.rejected else "no evidence"
     test = f"Test of perfect calibration: p = {evaluation.test.p_value:.3f}, {evidence} against it"
     test += f"{_tested(evaluation)}. Grouped chi-square: p = {evaluation.grouped.p_value:.3f}."
-    families = {
-        "calibration line": "Slope, intercept and O:E ratio (ideally 1, 0 and 1)",
-        "proper score": "Proper scores (lower is better)",
-        "performance": "Performance",
-    }
-    parts = {"Calibration errors (lower is better)": _calibration_rows(evaluation)}
-    parts |= {caption: _family(evaluation, name) for name, caption in families.items()}
+    titles = {"Calibration errors (lower is better)": _error_titles(evaluation)}
+    titles |= {caption: _titles(family) for family, caption in FAMILIES.items()}
     header = ("", "value", interval_title(evaluation.level))
-    tables = (Table.of(header, rows, caption) for caption, rows in parts.items())
-    told = Sentence(text=test, key="given")
+    tables = (Table(header, _rows(evaluation, some), title) for title, some in titles.items())
+    told = Sentence(test, "given")
     return Section.of("metrics", "All metrics", told, *tables, folded=True)
+
+
+# Captions of metrics other than calibration errors, by family.
+FAMILIES = {
+    "calibration line": "Slope, intercept and O:E ratio (ideally 1, 0 and 1)",
+    "proper score": "Proper scores (lower is better)",
+    "performance": "Performance",
+}
 
 
 def _tested(evaluation: Evaluation) -> str:
@@ -268,7 +264,7 @@ def _tested(evaluation: Evaluation) -> str:
     return f" (the largest p-value for priors from {low} to {high})"
 
 
-def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:
+def _error_titles(evaluation: Evaluation) -> dict[str, str]:
     held = evaluation.occupied_bins
     bins = f"{evaluation.bins} equal-mass bins"
     if held != evaluation.bins:
@@ -279,29 +275,23 @@ def _calibration_rows(evaluation: Evaluation) -> Iterator[tuple[Cell, ...]]:
         "ece_width_15": "Plain error, 15 equal-width bins",
         "ece_mass_15": "Plain error, 15 equal-mass bins",
     }
-    found = evaluation.metrics | {name: getattr(evaluation, name) for name in [*named][2:]}
-    titles = named | {
-        name: title for name, title in _titles("calibration error") if name not in named
-    }
-    yield from (_metric(evaluation, name, title, found.get(name)) for name, title in titles.items())
+    return named | _titles("calibration error") | named
 
 
-def _titles(family: str) -> list[tuple[str, str]]:
-    """Return the names and titles of the registered metrics of a family."""
-    return [(name, one.title) for name, one in METRICS.items() if one.family == family]
+def _titles(family: str) -> dict[str, str]:
+    """Return the titles of the registered metrics of a family by name."""
+    return {name: one.title for name, one in METRICS.items() if one.family == family}
 
 
-def _family(evaluation: Evaluation, family: str) -> Iterator[tuple[Cell, ...]]:
-    for name, title in _titles(family):
-        yield _metric(evaluation, name, title, evaluation.metrics.get(name))
-
-
-def _metric(
-    evaluation: Evaluation, name: str, title: str, found: Estimate | None
-) -> tuple[Cell, ...]:
-    if found is None:
-        return title, Number(None), "not available for these data"
-    return (title, *_estimate(evaluation, name, found))
+def _rows(evaluation: Evaluation, titles: dict[str, str]) -> list[tuple[Cell, ...]]:
+    """Return the rows of metrics, which may not be available for these data."""
+    found = evaluation.metrics | {name: getattr(evaluation, name) for name in FIXED}
+    return [
+        (title, Number(None), "not available for these data")
+        if (one := found.get(name)) is None
+        else (title, *_estimate(evaluation, name, one))
+        for name, title in titles.items()
+    ]
 
 
 def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
@@ -316,18 +306,18 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     numbers = {"folds": found.folds, "before": before, "after": after, "change": change.value}
     helps = say("repair_helps" if change.high < 0.0 else "repair_unclear")
     text = say("repair", **numbers, low=change.low, high=change.high, found=helps)
-    rows = (
+    rows = [
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
-    )
+    ]
     caption = "Before and after, on rows used for neither selection nor fitting"
     yield Section.of(
         "recalibration",
         "Can the scores be recalibrated?",
         *(text, *found.warnings, _use(evaluation, found)),
-        Table.of(("", "before", "after"), rows, caption),
+        Table(("", "before", "after"), rows, caption),
         *_mapped(found, evaluation.level),
-        charts=("recalibration",),
+        charts.recalibration.of(overlaid(found.reliability)),
         code=found.calibrator.to_json(),
         still=True,
     )
@@ -351,12 +341,12 @@ def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
     if not found.mapped:
         return
     ends = f"{100 * level:.6g}% band"
-    rows = (
+    rows = [
         (f"{s:g}", Number(one.value), Number(one.low), Number(one.high))
         for s, one in found.mapped.items()
-    )
+    ]
     header = ("score", "calibrated probability", f"{ends}, from", "to")
-    yield Table.of(header, rows, f"Scores after {found.chosen}", folded=True)
+    yield Table(header, rows, f"Scores after {found.chosen}", folded=True)
 
 
 def prior_section(evaluation: Evaluation) -> Iterator[Section]:
@@ -368,29 +358,26 @@ def prior_section(evaluation: Evaluation) -> Iterator[Section]:
     fits = f"Priors up to {at_most(evaluation.largest_prior)} are compatible with the scores."
     least = evaluation.sums.least_prior
     grid = sorted({*(round(x / 10, 1) for x in range(1, 10) if x / 10 > least), round(prior, 6)})
-    rows = ((Number(x, 3), Number(float(curve(x)))) for x in grid)
+    rows = [(Number(x, 3), Number(float(curve(x)))) for x in grid]
     header, caption = ("prior", "calibration error"), "Calibration error by prior"
-    table = Table.of(header, rows, caption, folded=True)
-    title, charts = "What if the prior were different?", ("prior_curve",)
-    yield Section.of("prior", title, text, fits, table, charts=charts)
+    table, title = Table(header, rows, caption, folded=True), "What if the prior were different?"
+    yield Section.of("prior", title, text, fits, table, charts.prior_curve)
 
 
 def theory_section(evaluation: Evaluation) -> Section:
     """Return the theoretical bound, and the number of additional positives that would help."""
     balance = "balance the bias of coarse bins against the noise of fine ones."
-    text = f"For samples of this size, {evaluation.bins} equal-mass bins {balance}"
-    sentences = [Sentence(text=text)]
+    first = f"For samples of this size, {evaluation.bins} equal-mass bins {balance}"
+    sentences: list[str | Sentence] = [first]
     if evaluation.bounds:
         expected, probable = (evaluation.bounds[key].value for key in ("expected", "probable"))
         text = words.bound_sentence(expected, probable, evaluation.level, evaluation.bins)
-        sentences.append(Sentence(text=text, key="bound"))
+        sentences.append(Sentence(text, "bound"))
     if not evaluation.is_labeled and math.isfinite(evaluation.n_positive):
         floor = evaluation.sums.noise_floor * evaluation.prior.value
         text = say("floor", n_positive=evaluation.sums.effective_positive, floor=floor)
-        sentences.append(Sentence(text=text, key="floor"))
-        needed = words.positives_needed(evaluation)
-        text = words.plan_sentence(needed, evaluation.n_positive, words.EPS)
-        sentences.append(Sentence(text=text, key="plan"))
+        plan = words.plan_sentence(words.positives_needed(evaluation), evaluation.n_positive)
+        sentences += [Sentence(text, "floor"), Sentence(plan, "plan")]
     return Section.of("theory", "How certain are these numbers?", *sentences, folded=True)
 
 
@@ -418,23 +405,13 @@ def _prior_origin(evaluation: Evaluation) -> str:
 def glossary_section() -> Section:
     """Return a sentence and a citation for each term."""
     terms = json.loads(asset("glossary.json"))
-    table = Table.of(("term", "meaning", "read more"), terms, "Terms")
+    table = Table(("term", "meaning", "read more"), terms, "Terms", worded=True)
     return Section.of("glossary", "Glossary", table, folded=True)
 
 
 SHOWN = (
-    RECOMMENDED,
-    "ece",
-    "ks_error",
-    "smooth_ece",
-    "brier",
-    "log_loss",
-    "auroc",
-    "average_precision",
-    "accuracy",
-    "precision",
-    "recall",
-    "f_beta",
+    *(RECOMMENDED, "ece", "ks_error", "smooth_ece", "brier", "log_loss", "auroc"),
+    *("average_precision", "accuracy", "precision", "recall", "f_beta"),
 )
 
 
@@ -448,16 +425,18 @@ def truth_section(evaluation: Evaluation, truth: Evaluation) -> Section:
     truth : Evaluation
         From the same rows with all their labels.
     """
-    rows = list(_rows(evaluation, truth))
+    rows = list(_compared(evaluation, truth))
     inside = sum(row[-1] == "yes" for row in rows)
     text = say("truth", inside=inside, all=len(rows))
     level = interval_title(evaluation.level)
     header = ("", "positives and unlabeled", level, "all labels", "inside")
-    table = Table.of(header, rows, "Estimate and truth")
-    return Section.of("truth", "The truth, revealed", text, table, charts=("truth",), still=True)
+    table = Table(header, rows, "Estimate and truth")
+    sides = {"positives and unlabeled": evaluation.reliability, "all labels": truth.reliability}
+    chart = charts.truth.of(overlaid(sides))
+    return Section.of("truth", "The truth, revealed", text, table, chart, still=True)
 
 
-def _rows(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...]]:
+def _compared(evaluation: Evaluation, truth: Evaluation) -> Iterator[tuple[Cell, ...]]:
     for name in SHOWN:
         one, other = evaluation.metrics.get(name), truth.metrics.get(name)
         if one is None or other is None or not math.isfinite(one.value):

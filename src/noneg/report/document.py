@@ -11,7 +11,7 @@ import hashlib
 import math
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from io import StringIO
@@ -19,12 +19,15 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from noneg.report.charts import Drawing
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import Console
     from rich.table import Table as RichTable
 
+    from noneg.report.payload import Row
     from noneg.results import Estimate
     from noneg.verdict import Code
 
@@ -80,16 +83,23 @@ class Range:
 Cell: TypeAlias = str | Number | Range
 
 
+def interval_cells(
+    value: float | None, low: float | None, high: float | None, *, digits: int = 4
+) -> tuple[Number, Range]:
+    """Return a number and its interval."""
+    return Number(value, digits), Range(low, high, digits)
+
+
 def estimate_cells(*found: Estimate | None, digits: int = 4) -> tuple[Number | Range, ...]:
     """Return each estimate and its interval; blank cells for None."""
     cells: list[Number | Range] = []
     for one in found:
-        value, low, high = (None,) * 3 if one is None else (one.value, one.low, one.high)
-        cells += [Number(value, digits), Range(low, high, digits)]
+        ends = (None,) * 3 if one is None else (one.value, one.low, one.high)
+        cells += interval_cells(*ends, digits=digits)
     return tuple(cells)
 
 
-def estimate_row(found: Estimate) -> dict[str, float | str | None]:
+def estimate_row(found: Estimate) -> Row:
     """Return an estimate as the data of a chart."""
     return {"value": found.value, "low": found.low, "high": found.high}
 
@@ -99,33 +109,36 @@ def interval_title(level: float) -> str:
     return f"{100 * level:.6g}% interval"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Table:
-    """Rows under a header; `name` identifies the data if the table follows the sliders.
+    """Rows under a header; on the page, text in the first cell of a row is its header.
 
-    If `sortable`, clicking a header on the page sorts the table by that column.
+    Attributes
+    ----------
+    header : sequence of str
+    rows : sequence of sequences of str, Number or Range
+    caption : str
+    name : str
+        Identifies the data if the table follows the sliders.
+    folded : bool
+        Whether the table is collapsed on the page.
+    sortable : bool
+        Whether clicking a header on the page sorts the table by that column.
+    worded : bool
+        Whether all cells are aligned like text.
     """
 
-    caption: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+    _: KW_ONLY
     name: str = ""
     folded: bool = False
     sortable: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        header: Iterable[str],
-        rows: Iterable[Iterable[Cell]],
-        caption: str = "",
-        **options: Any,  # noqa: ANN401
-    ) -> Table:
-        """Return a table of any iterables; options are the other fields."""
-        return cls(caption=caption, header=(*header,), rows=(*map(tuple, rows),), **options)
+    worded: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Sentence:
     """A sentence; `key` identifies its replacement on the page when the prior changes."""
 
@@ -134,6 +147,9 @@ class Sentence:
 
     def __str__(self) -> str:
         return self.text
+
+
+Part: TypeAlias = str | Sentence | Table | Drawing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +162,7 @@ class Section:
         Anchor on the page.
     title : str
     sentences : tuple of Sentence
-    charts : tuple of str
-        Names in `noneg.report.charts`.
+    charts : tuple of Drawing
     tables : tuple of Table
     code : str
         Text to copy, such as the JSON of a calibrator or the command.
@@ -161,23 +176,24 @@ class Section:
     name: str
     title: str
     sentences: tuple[Sentence, ...] = ()
-    charts: tuple[str, ...] = ()
+    charts: tuple[Drawing, ...] = ()
     tables: tuple[Table, ...] = ()
     code: str = ""
     folded: bool = False
     still: bool = False
 
     @classmethod
-    def of(cls, name: str, title: str, *parts: str | Sentence | Table, **options: Any) -> Section:  # noqa: ANN401
-        """Return a section of sentences and tables; options are the other fields."""
+    def of(cls, name: str, title: str, *parts: Part, **options: Any) -> Section:  # noqa: ANN401
+        """Return a section of sentences, tables and charts; options are the other fields."""
+        texts = sentences(one for one in parts if isinstance(one, (str, Sentence)))
         tables = tuple(one for one in parts if isinstance(one, Table))
-        texts = sentences(one for one in parts if not isinstance(one, Table))
-        return cls(name=name, title=title, sentences=texts, tables=tables, **options)
+        charts = tuple(one for one in parts if isinstance(one, Drawing))
+        return cls(name=name, title=title, sentences=texts, charts=charts, tables=tables, **options)
 
 
 def sentences(texts: Iterable[str | Sentence]) -> tuple[Sentence, ...]:
     """Return texts as sentences."""
-    return tuple(Sentence(text=one) if isinstance(one, str) else one for one in texts)
+    return tuple(Sentence(one) if isinstance(one, str) else one for one in texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,6 +234,11 @@ class Document:
     def of(cls, verdict: Iterable[str | Sentence], *sections: Section, **options: Any) -> Document:  # noqa: ANN401
         """Return a document with this verdict and these sections; options are the other fields."""
         return cls(verdict=sentences(verdict), sections=sections, **options)
+
+    @property
+    def drawings(self) -> tuple[Drawing, ...]:
+        """The charts of all sections."""
+        return tuple(one for section in self.sections for one in section.charts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +302,7 @@ class About:
 
     def section(self, *before: str, settings: tuple[tuple[str, str], ...] = ()) -> Section:
         """Return the section on settings, files, versions and the command."""
-        table = Table.of(("", ""), (*settings, *self.rows()), "Settings")
+        table = Table(("", ""), (*settings, *self.rows()), "Settings", worded=True)
         title, code = "How was this computed?", self.command
         return Section.of("computed", title, *before, table, code=code, folded=True)
 
@@ -442,7 +463,7 @@ def _write_section(out: Console, section: Section) -> None:
         out.print(Text(section.code.rstrip(), style="dim"))
 
 
-def _rich_table(header: tuple[str, ...], tables: list[Table]) -> RichTable:
+def _rich_table(header: Sequence[str], tables: list[Table]) -> RichTable:
     """Return tables with the same columns as a single table with a caption above each part."""
     from rich.table import Table as RichTable
     from rich.text import Text

@@ -12,41 +12,41 @@ from base64 import b64encode
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from noneg.atomic import write_text
 from noneg.errors import InputError
 from noneg.evaluation import FACTORS
 from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
-from noneg.report.charts import CHARTS, specification
+from noneg.report import charts
 from noneg.report.content import document
 from noneg.report.document import WIDTH, asset, escaped_turns, markdown, text
 from noneg.report.payload import data_names, datasets, payload
 from noneg.results import plain
 from noneg.sentences import say
-from noneg.verdict import Code
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from jinja2 import Environment
 
     from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
-    from noneg.report.charts import Drawing, Spec
+    from noneg.report.charts import Drawing
     from noneg.report.document import About, Document
     from noneg.report.payload import Rows
 
 SCHEMA = "noneg.report/1"
-# Sections whose tables contain text, and whose first column names the row.
-WORDED = ("computed", "glossary", "rows")
-
-HEADED = (
-    *("computed", "glossary", "metrics", "recalibration", "truth"),
-    *("audit", "labeling", "stopping", "groups"),
-)
+# What differs from page to page; a page without sliders needs nothing else.
+STILL: dict[str, object] = {
+    "movable": False,
+    "contradicted": False,
+    "two_diagrams": False,
+    "noted": False,
+    "free": (),
+}
 
 
 def to_html(
@@ -72,75 +72,57 @@ def to_html(
     >>> page.startswith("<!DOCTYPE html>"), "http://" in page.split("<script>")[0]
     (True, False)
     """
-    content = document(evaluation, about, truth)
     known = evaluation.prior
-    charts = [name for section in content.sections for name in section.charts]
-    return render(
-        "page.html.jinja",
-        payload(evaluation, charts, truth, about.reading if about else ""),
+    return page(
+        document(evaluation, about, truth),
+        payload(evaluation, about.reading if about else ""),
         ("recompute.js", "selection.js", "words.js", "strip.js", "sort.js", "page.js"),
-        document=content,
+        evaluation=evaluation,
         movable=not evaluation.is_labeled,
-        prior=evaluation.prior.value,
         contradicted=evaluation.verdict.key == "verdict_contradicted",
         estimated=evaluation.prior_kind in ("upper bound", "unknown"),
-        interval=(known.low, known.high) if known.low < known.high else None,
-        least=evaluation.sums.least_prior,
-        selection=evaluation.selection,
+        interval=known.low < known.high,
         largest=FACTORS[-1] if evaluation.selection_sums else None,
-        rows=evaluation.n_marginal,
         level=f"{100 * evaluation.level:.6g}",
         two_diagrams=len(evaluation.sums.diagrams) > 1,
         free=[one.title for one in METRICS.values() if not one.needs_prior],
         explored=EXPLORED,
-        drawings=CHARTS,
-        worded=WORDED,
-        headed=HEADED,
-        codes=_code_words(),
         noted=bool(about and about.noted),
     )
 
 
-def _code_words() -> dict[str, str]:
-    return {code: say(f"code_{code}") for code in get_args(Code)}
-
-
-def render_still(
+def page(
     content: Document,
-    drawings: Mapping[str, Drawing],
-    *,
-    scripts: Iterable[str],
-    headed: Iterable[str],
+    data: Mapping[str, Any] | None = None,
+    scripts: Iterable[str] = ("sort.js", "compare.js"),
+    **values: object,
 ) -> str:
-    """Return a page whose numbers do not follow a slider, with its drawings."""
-    charts = {name: one.spec() for name, one in drawings.items()}
-    rows = {name: found for one in drawings.values() for name, found in one.rows.items()}
-    used = {name: sorted(data_names(spec)) for name, spec in charts.items()}
-    return render(
-        "page.html.jinja",
-        {"charts": charts, "datasets": rows, "chart_data": used},
-        scripts,
-        document=content,
-        movable=False,
-        contradicted=False,
-        two_diagrams=False,
-        free=[],
-        codes=_code_words(),
-        drawings=drawings,
-        worded=("computed",),
-        headed=("computed", *headed),
-    )
+    """Return a document as one HTML page with its charts; by default, no number follows a slider.
 
-
-def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values: object) -> str:
-    """Fill in a page template with its data, style and scripts."""
+    Parameters
+    ----------
+    content : Document
+    data : mapping, optional
+        What the scripts compute with.
+    scripts : iterable of str
+        Names of files in ``assets``.
+    **values
+        Values for the template.
+    """
     texts = [vega(), *map(asset, scripts)]
-    page = (
+    drawings = content.drawings
+    drawn = {
+        "still": {name: rows for one in drawings for name, rows in one.rows.items()},
+        "charts": {one.name: one.spec for one in drawings},
+        "chart_data": {one.name: sorted(data_names(one.spec)) for one in drawings},
+    }
+    html = (
         environment()
-        .get_template(template)
+        .get_template("page.html.jinja")
         .render(
-            values,
-            data=as_json(data),
+            STILL | values,
+            document=content,
+            data=as_json({**(data or {}), **drawn}),
             scripts=texts,
             style=asset("style.css"),
             policy=policy(texts),
@@ -148,7 +130,7 @@ def render(template: str, data: dict[str, Any], scripts: Iterable[str], **values
         )
     )
     # A file name may contain a lone surrogate or change the text direction.
-    return escaped_turns(page)
+    return escaped_turns(html)
 
 
 def as_json(data: dict[str, Any]) -> str:
@@ -194,12 +176,14 @@ def environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("noneg.report", "assets")
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    made.globals["say"] = say
+    return made
 
 
-SHOWN = ("reliability", "distribution", "roc", "pr")
-
-SIZE = {"width": 380, "height": 240}
+# Charts in a notebook, and the size of each.
+SHOWN = (charts.reliability, charts.distribution, charts.roc, charts.pr)
+SIZE = {"width": 380, "height": 240, "autosize": {"type": "fit", "contains": "padding"}}
 
 _VARIABLE = re.compile(r"(--[\w-]+):\s*([^;]+);")
 
@@ -216,28 +200,25 @@ def to_notebook(evaluation: Evaluation) -> str:
     >>> "<svg" in shown, "<script" in shown
     (True, False)
     """
-    charts = [(CHARTS[name], svg(name, evaluation)) for name in SHOWN]
-    return notebook_cell(document(evaluation), charts)
+    return notebook_cell(document(evaluation), SHOWN, datasets(evaluation))
 
 
-def notebook_cell(content: Document, charts: Sequence[tuple[Drawing, str]]) -> str:
-    """Return a document and its charts for a notebook cell."""
+def notebook_cell(
+    content: Document, drawings: Iterable[Drawing], data: Mapping[str, Rows] | None = None
+) -> str:
+    """Return a document and pictures of its charts for a notebook cell."""
     template = environment().get_template("notebook.html.jinja")
     colors = {name.removeprefix("--"): color for name, color in _light_colors().items()}
-    return template.render(document=content, charts=charts, colors=colors)
+    pictures = [(one, picture(one, data or {})) for one in drawings]
+    return template.render(document=content, charts=pictures, colors=colors)
 
 
-def svg(name: str, evaluation: Evaluation) -> str:
+def picture(drawing: Drawing, data: Mapping[str, Rows]) -> str:
     """Return a chart as an SVG image in the colors of the light page."""
-    fit = {"autosize": {"type": "fit", "contains": "padding"}}
-    return picture(specification(name) | fit, datasets(evaluation))
-
-
-def picture(spec: Spec, data: Mapping[str, Rows]) -> str:
-    """Return a chart of named data as an SVG image in the colors of the light page."""
     import vl_convert
 
-    drawn = spec | SIZE | {"datasets": {**spec.get("datasets", {}), **data}}
+    spec = drawing.spec
+    drawn = spec | SIZE | {"datasets": {**spec.get("datasets", {}), **data, **drawing.rows}}
     image: str = vl_convert.vegalite_to_svg(light(drawn))
     return image
 

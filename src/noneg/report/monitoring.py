@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 from noneg.metrics import METRICS
 from noneg.monitoring import NAMED, TESTS, spent
 from noneg.report.charts import (
+    DASHED,
     ENDS,
-    FAINT,
     NEGATIVE,
     POSITIVE,
     Drawing,
     amount,
-    in_sentence,
     kind,
     layer,
     named,
@@ -32,21 +31,24 @@ from noneg.report.document import (
     estimate_cells,
     estimate_row,
 )
-from noneg.report.html import notebook_cell, picture, render_still
+from noneg.report.html import notebook_cell, page
 from noneg.results import count
-from noneg.sentences import say
+from noneg.sentences import in_sentence, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from noneg.monitoring import Look, Monitoring
+    from noneg.monitoring import Monitoring
     from noneg.report.charts import Chart
     from noneg.report.document import Cell
-    from noneg.report.payload import Rows
-    from noneg.results import Estimate
 
 TITLE = "What changed?"
 TITLES = {"prior": "Share of positives"}
+LEGEND = (
+    ("stroke", "positive", "value and band"),
+    ("stroke", "negative", "alarm"),
+    ("dashed", "faint", "reference"),
+)
 
 
 def monitoring_to_html(
@@ -72,19 +74,13 @@ def monitoring_to_html(
     >>> page.startswith("<!DOCTYPE html>")
     True
     """
-    about = about or About(title=TITLE)
-    return render_still(
-        monitoring_document(monitoring, about, notes),
-        _drawings(monitoring),
-        scripts=("compare.js",),
-        headed=("moved", *_watched(monitoring)),
-    )
+    return page(monitoring_document(monitoring, about or About(title=TITLE), notes))
 
 
 def monitoring_to_notebook(monitoring: Monitoring) -> str:
     """Return the verdict and charts for a notebook."""
-    pictures = [(one, picture(one.spec(), one.rows)) for one in _drawings(monitoring).values()]
-    return notebook_cell(monitoring_document(monitoring, About(title=TITLE)), pictures)
+    content = monitoring_document(monitoring, About(title=TITLE))
+    return notebook_cell(content, content.drawings)
 
 
 def monitoring_document(
@@ -133,7 +129,7 @@ def _action(monitoring: Monitoring, about: About) -> tuple[Sentence, Sentence] |
     if monitoring.calibrator is None or not about.command:
         return None
     told = "Save the calibrator that follows the share of positives. noneg apply uses it."
-    return Sentence(text=told), Sentence(text=f"{about.command} --save shifted.json")
+    return Sentence(told), Sentence(f"{about.command} --save shifted.json")
 
 
 def _periods(monitoring: Monitoring) -> str:
@@ -163,10 +159,6 @@ def _title(monitoring: Monitoring, name: str) -> str:
     return f"{title.split(' at ')[0]} at {monitoring.threshold:g}" if at else title
 
 
-def _found(look: Look, name: str) -> Estimate | None:
-    return look.prior if name == "prior" else look.metrics.get(name)
-
-
 def _left_out(monitoring: Monitoring) -> list[str]:
     every = (monitoring.reference, *monitoring.looks)
     return [f"{look.name}: {why}" for look in every for why in look.left_out.values()]
@@ -174,7 +166,7 @@ def _left_out(monitoring: Monitoring) -> list[str]:
 
 def _moved(monitoring: Monitoring) -> Section:
     header = ("", "rows", "labeled", *(f"p, {name}" for name in TESTS), "alarm below", "moved")
-    rows: Iterator[tuple[Cell, ...]] = (
+    rows: list[tuple[Cell, ...]] = [
         (
             look.name,
             Number(look.n_marginal, 0),
@@ -184,8 +176,8 @@ def _moved(monitoring: Monitoring) -> Section:
             ", ".join(look.moved),
         )
         for number, look in enumerate(monitoring.looks, 1)
-    )
-    table = Table.of(header, rows, "Tests")
+    ]
+    table = Table(header, rows, "Tests")
     return Section.of("moved", "What was tested?", say("moved_tests"), table)
 
 
@@ -193,37 +185,34 @@ def _numbers(monitoring: Monitoring) -> Section:
     """Return all metrics in one table, for a terminal."""
     names = _watched(monitoring)
     header = ("", *(x for name in names for x in (_title(monitoring, name), "band")))
-    rows = (
-        (look.name, *estimate_cells(*(_found(look, name) for name in names)))
+    rows = [
+        (look.name, *estimate_cells(*(look.found(name) for name in names)))
         for look in (monitoring.reference, *monitoring.looks)
-    )
-    return Section.of("numbers", "Over time", Table.of(header, rows))
+    ]
+    return Section.of("numbers", "Over time", Table(header, rows))
 
 
 def _metric(monitoring: Monitoring, name: str) -> Section:
-    title = _title(monitoring, name)
-    every = (monitoring.reference, *monitoring.looks)
-    rows = ((look.name, *estimate_cells(_found(look, name))) for look in every)
-    table = Table.of(("", "value", f"{100 * monitoring.level:.6g}% band"), rows, title)
-    return Section.of(name, title, table, charts=(f"time_{name}",))
-
-
-def _drawings(monitoring: Monitoring) -> dict[str, Drawing]:
-    legend = (
-        ("stroke", "positive", "value and band"),
-        ("stroke", "negative", "alarm"),
-        ("dashed", "faint", "reference"),
+    """Return a metric at the reference and in each period, as a chart and a table."""
+    title, looks = _title(monitoring, name), (monitoring.reference, *monitoring.looks)
+    rows = [(look.name, *estimate_cells(look.found(name))) for look in looks]
+    table = Table(("", "value", f"{100 * monitoring.level:.6g}% band"), rows, title)
+    over = [
+        {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
+        for look in looks
+        if (one := look.found(name)) is not None and isfinite(one.value)
+    ]
+    start = monitoring.reference.found(name)
+    reference = [] if start is None else [{"value": start.value}]
+    chart = Drawing(
+        name=f"time_{name}",
+        build=partial(over_time, name, title),
+        description=f"{title} in each period, with its band.",
+        legend=LEGEND,
+        height=240,
+        rows={f"start_{name}": reference, f"time_{name}": over},
     )
-    return {
-        f"time_{name}": Drawing(
-            build=partial(over_time, name, _title(monitoring, name)),
-            description=f"{_title(monitoring, name)} in each period, with its band.",
-            legend=legend,
-            height=240,
-            rows=_rows(monitoring, name),
-        )
-        for name in _watched(monitoring)
-    }
+    return Section.of(name, title, table, chart)
 
 
 def over_time(name: str, title: str) -> Chart:
@@ -234,24 +223,11 @@ def over_time(name: str, title: str) -> Chart:
     color = {"condition": {"test": "datum.moved !== ''", "value": NEGATIVE}, "value": POSITIVE}
     moved = {"field": "moved", "type": "nominal", "title": "moved"}
     tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
-    start = named(f"start_{name}").mark_rule(stroke=FAINT, strokeDash=[5, 4])
     bars = base.mark_rule(strokeWidth=6, opacity=0.3)
     points = base.mark_point(filled=True, opacity=1, size=55)
     return layer(
-        start.encode(y=y),
+        named(f"start_{name}").mark_rule(**DASHED).encode(y=y),
         base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
         bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
         points.encode(x=x, y=y, color=color, tooltip=tip),
     )
-
-
-def _rows(monitoring: Monitoring, name: str) -> dict[str, Rows]:
-    """Return a metric at the reference, and in each period."""
-    start, looks = _found(monitoring.reference, name), (monitoring.reference, *monitoring.looks)
-    over: Rows = [
-        {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
-        for look in looks
-        if (one := _found(look, name)) is not None and isfinite(one.value)
-    ]
-    reference: Rows = [] if start is None else [{"value": start.value}]
-    return {f"start_{name}": reference, f"time_{name}": over}

@@ -19,9 +19,6 @@ from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
 from noneg.report import words
-from noneg.report.answers import audit_rows
-from noneg.report.charts import specification
-from noneg.report.grouping import group_rows
 from noneg.sentences import templates
 from noneg.verdict import CODES, COMMON, LARGE, SMALL, headline, points
 
@@ -66,14 +63,8 @@ LIMITS = {
 }
 
 
-def payload(
-    evaluation: Evaluation,
-    charts: Iterable[str],
-    truth: Evaluation | None = None,
-    reading: str = "",
-) -> dict[str, Any]:
-    """Return the data that the page computes with and draws; `reading` as in `About`."""
-    specs = {name: specification(name) for name in charts}
+def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
+    """Return the data that the page computes with; `reading` as in `About`."""
     return {
         **_facts(evaluation),
         **_said(evaluation, reading),
@@ -88,15 +79,7 @@ def payload(
         },
         "titles": {name: METRICS[name].title for name in evaluation.metrics},
         "sums": packed(sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)}),
-        "still": {
-            "recalibration": recalibration(evaluation),
-            "truth": [] if truth is None else truth_rows(evaluation, truth),
-            "audit": [] if evaluation.audit is None else audit_rows(evaluation.audit),
-            "groups": [] if evaluation.groups is None else group_rows(evaluation.groups),
-        },
         "given": _over_priors(evaluation),
-        "charts": specs,
-        "chart_data": {name: sorted(data_names(spec)) for name, spec in specs.items()},
     }
 
 
@@ -210,7 +193,7 @@ def pack(x: NDArray[np.float64]) -> str:
     return base64.b64encode(np.ascontiguousarray(x, dtype="<f8").tobytes()).decode("ascii")
 
 
-Row: TypeAlias = dict[str, float | str | None]
+Row: TypeAlias = dict[str, Any]  # of numbers, text and None
 
 Rows: TypeAlias = list[Row]
 
@@ -231,7 +214,6 @@ def datasets(evaluation: Evaluation) -> dict[str, Rows]:
         "prior_curve": prior_curve(evaluation),
         "now": [now(evaluation)],
         "selected": [],
-        "recalibration": recalibration(evaluation),
     }
 
 
@@ -250,20 +232,7 @@ def smooth(evaluation: Evaluation) -> Rows:
 
 def distribution(evaluation: Evaluation) -> Rows:
     """Return the shares of positives, all rows and implied negatives in narrow bins."""
-    found, prior = evaluation.sums.histogram, evaluation.prior.value
-    negative = (
-        (found.marginal - prior * found.positive) / (1.0 - prior)
-        if prior < 1.0
-        else np.full(found.n_bins, np.nan)
-    )
-    columns = {
-        "left": found.edges[:-1],
-        "right": found.edges[1:],
-        "positive": found.positive,
-        "marginal": found.marginal,
-        "negative": negative,
-    }
-    return as_rows(columns)
+    return as_rows(evaluation.sums.histogram.columns())
 
 
 def curves(evaluation: Evaluation) -> Rows:
@@ -309,18 +278,6 @@ def now(evaluation: Evaluation) -> Row:
         "ece": evaluation.ece.value,
         "largest_prior": evaluation.largest_prior,
     }
-
-
-def recalibration(evaluation: Evaluation) -> Rows:
-    """Return the diagrams before and after recalibration, stacked as rows."""
-    found = evaluation.recalibration
-    return [] if found is None else overlaid(found.reliability)
-
-
-def truth_rows(evaluation: Evaluation, truth: Evaluation) -> Rows:
-    """Return the diagrams from positives and unlabeled rows, and from all labels."""
-    sides = {"positives and unlabeled": evaluation.reliability, "all labels": truth.reliability}
-    return overlaid(sides)
 
 
 def overlaid(diagrams: Mapping[str, Reliability], by: str = "side") -> Rows:

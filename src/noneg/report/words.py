@@ -229,11 +229,7 @@ def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:
     runs.sort(key=_weight, reverse=True)
     first, *others = runs
     worst = max((point for point in first if point.side), key=lambda point: point.gap)
-    text = say(
-        "where",
-        **_named(first, diagram),
-        **_example(worst),
-    )
+    text = say("where", **_named(first, diagram), **_example(worst))
     if others and _weight(others[0]) >= SECOND * _weight(first):
         text += f" {say('where_also', **_named(others[0], diagram))}"
     return text if rejected else f"{text} {say('where_weak')}"
@@ -291,12 +287,12 @@ def bound_sentence(expected: float, probable: float, level: float, bins: int) ->
     return say(key, bins=bins, expected=expected, probable=probable, percent=100 * level)
 
 
-def plan_sentence(needed: float | None, n_positive: float, eps: float) -> str:
+def plan_sentence(needed: float | None, n_positive: float) -> str:
     """Return a sentence on the number of positives needed for a narrow interval."""
     if needed is None:
-        return say("plan_rows", eps=eps)
+        return say("plan_rows", eps=EPS)
     key = "plan_done" if needed <= n_positive else "plan"
-    return say(key, eps=eps, more=needed - n_positive, needed=needed)
+    return say(key, eps=EPS, more=needed - n_positive, needed=needed)
 
 
 def positives_needed(evaluation: Evaluation) -> int | None:

@@ -1,4 +1,4 @@
-/* The page that compares models: draws the charts from the rows embedded in it. */
+/* A page without sliders: draws the charts from the rows embedded in it. */
 "use strict";
 
 (async () => {
@@ -6,8 +6,8 @@
   for (const place of document.querySelectorAll("[data-chart]")) {
     const name = place.dataset.chart;
     const chart = data.charts[name];
-    const used = data.chart_data[name].filter((one) => one in data.datasets);
-    const rows = Object.fromEntries(used.map((one) => [one, data.datasets[one]]));
+    const used = data.chart_data[name].filter((one) => one in data.still);
+    const rows = Object.fromEntries(used.map((one) => [one, data.still[one]]));
     const spec = { ...chart, datasets: { ...chart.datasets, ...rows } };
     await vegaEmbed(place, spec, { renderer: "svg", actions: false, ast: true, defaultStyle: false });
   }
