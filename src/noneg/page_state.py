@@ -14,13 +14,13 @@ t} s\,d\mu)`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from noneg.bins import bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
-from noneg.calibration.reliability import reliability, smooth_reliability
+from noneg.calibration.reliability import Reliability, reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
 from noneg.losses import guarded_means, loss_gap, loss_third
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats, Places
     from noneg.bins import Binned, Binning
-    from noneg.calibration.reliability import Band, Reliability, SmoothReliability
+    from noneg.calibration.reliability import Band, SmoothReliability
     from noneg.intervals import LawMeans
     from noneg.losses import Loss
     from noneg.performance.contingency import Side
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
     Pair = tuple[float, float, list[float], list[float], float]
+    Found = TypeVar("Found", Reliability, SmoothReliability)
 
 BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 
@@ -78,28 +79,16 @@ class BinSums:
     noise: tuple[Floats, Floats] | None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Diagram:
-    """A reliability diagram for every prior; frequencies are per unit of the prior.
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Diagram(Reliability):
+    """A reliability diagram for every prior; frequencies and limits are per unit of the prior.
 
     Attributes
     ----------
-    left, right, score, positive, marginal : ndarray
-        As in `noneg.calibration.reliability.Reliability`.
-    frequency, low, high : ndarray
-        Frequency and pointwise interval, to be multiplied by the prior.
     low_all, high_all : ndarray
-        The same for the simultaneous band.
+        Limits of the simultaneous band; those of the superclass are pointwise.
     """
 
-    left: Floats
-    right: Floats
-    score: Floats
-    positive: Floats
-    marginal: Floats
-    frequency: Floats
-    low: Floats
-    high: Floats
     low_all: Floats
     high_all: Floats
 
@@ -210,6 +199,7 @@ def sum_up(
     exact = scores if scores.prior_interval is None else scores.with_prior(scores.known_prior)
     n_bins = min(DIAGRAM_BINS, binned.n_bins)
     diagrams = {kind: _diagram(exact, kind, n_bins, level) for kind in kinds}
+    fixed = reliability(exact, bins=DIAGRAM_BINS, level=level, band="simultaneous")
     cuts = tails(scores, level=level)
     rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
     ones = np.ones(binned.n_bins)
@@ -218,8 +208,8 @@ def sum_up(
         diagrams=diagrams,
         first_diagram=_clearest(diagrams),
         diagram_bins=n_bins,
-        smooth=_smooth(exact, level),
-        least_frequency=_least_frequency(exact, level),
+        smooth=_per_unit(exact, smooth_reliability(exact, level=level)),
+        least_frequency=_per_unit(exact, fixed).low,
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
@@ -267,29 +257,19 @@ def _noise(scores: PUScores, binned: Binned) -> tuple[Floats, Floats] | None:
     return noise.of_residual(replace(binned, prior=1.0)) - level, level
 
 
-def _smooth(scores: PUScores, level: float) -> SmoothReliability:
-    found, unit = smooth_reliability(scores, level=level), scores.known_prior or 1.0
+def _diagram(scores: PUScores, kind: Binning, n_bins: int, level: float) -> Diagram:
+    pointwise, simultaneous = (
+        _per_unit(scores, reliability(scores, bins=n_bins, binning=kind, level=level, band=band))
+        for band in BANDS
+    )
+    return Diagram(**vars(pointwise), low_all=simultaneous.low, high_all=simultaneous.high)
+
+
+def _per_unit(scores: PUScores, found: Found) -> Found:
+    """Return a diagram or curve with frequencies per unit of the prior."""
+    unit = scores.known_prior or 1.0
     scaled = {name: getattr(found, name) / unit for name in ("frequency", "low", "high")}
     return replace(found, **scaled)
-
-
-def _least_frequency(scores: PUScores, level: float) -> Floats:
-    found = reliability(scores, bins=DIAGRAM_BINS, level=level, band="simultaneous")
-    return found.low / (scores.known_prior or 1.0)
-
-
-def _diagram(scores: PUScores, kind: Binning, n_bins: int, level: float) -> Diagram:
-    unit = scores.known_prior or 1.0
-    pointwise, simultaneous = (
-        reliability(scores, bins=n_bins, binning=kind, level=level, band=band) for band in BANDS
-    )
-    steady = ("left", "right", "score", "positive", "marginal")
-    return Diagram(
-        **{name: getattr(pointwise, name) for name in steady},
-        **{name: getattr(pointwise, name) / unit for name in ("frequency", "low", "high")},
-        low_all=simultaneous.low / unit,
-        high_all=simultaneous.high / unit,
-    )
 
 
 def _risks(scores: PUScores, level: float) -> dict[str, Pair]:

@@ -11,11 +11,18 @@ scikit-learn itself is imported when a scorer is created, not with this module.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from noneg.checks import check_flags, check_prior, check_setting, check_share, is_labeled
+from noneg.checks import (
+    check_count,
+    check_flags,
+    check_prior,
+    check_setting,
+    check_share,
+    is_labeled,
+)
 from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
@@ -162,7 +169,27 @@ def _as_ranks(y_score: ArrayLike) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True)
-class PUStratifiedKFold:
+class _Splitter:
+    """The fields of a splitter."""
+
+    n_splits: int
+    _: KW_ONLY
+    setting: Setting
+    random_state: int = 0
+
+    _least: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_setting(self.setting)
+        check_count(self.n_splits, "n_splits", self._least)
+
+    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:  # noqa: ARG002
+        """Return the number of splits."""
+        return self.n_splits
+
+
+@dataclass(frozen=True)
+class PUStratifiedKFold(_Splitter):
     """Folds that preserve the proportions of labeled and unlabeled rows.
 
     Each fold is then a smaller data set in the same setting: in one sample, it has the same share
@@ -190,13 +217,8 @@ class PUStratifiedKFold:
     """
 
     n_splits: int = 5
-    _: KW_ONLY
-    setting: Setting
-    random_state: int = 0
 
-    def __post_init__(self) -> None:
-        check_setting(self.setting)
-        _check_splits(self.n_splits, 2)
+    _least = 2
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
         """Yield the training rows and the test rows of each fold."""
@@ -208,13 +230,9 @@ class PUStratifiedKFold:
         for k in range(self.n_splits):
             yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
 
-    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:  # noqa: ARG002
-        """Return the number of folds."""
-        return self.n_splits
-
 
 @dataclass(frozen=True)
-class PUStratifiedShuffleSplit:
+class PUStratifiedShuffleSplit(_Splitter):
     """Random splits that preserve the proportions of labeled and unlabeled rows.
 
     Parameters
@@ -238,13 +256,10 @@ class PUStratifiedShuffleSplit:
 
     n_splits: int = 10
     _: KW_ONLY
-    setting: Setting
     test_size: float = 0.2
-    random_state: int = 0
 
     def __post_init__(self) -> None:
-        check_setting(self.setting)
-        _check_splits(self.n_splits, 1)
+        super().__post_init__()
         check_share(self.test_size, "test_size", "the share of rows to test on, in (0, 1)")
 
     def split(self, X: object, y: ArrayLike, groups: object = None) -> Iterator[Fold]:  # noqa: ARG002
@@ -259,15 +274,6 @@ class PUStratifiedShuffleSplit:
                 test.append(mixed[:k])
                 train.append(mixed[k:])
             yield np.sort(np.concatenate(train)), np.sort(np.concatenate(test))
-
-    def get_n_splits(self, X: object = None, y: object = None, groups: object = None) -> int:  # noqa: ARG002
-        """Return the number of splits."""
-        return self.n_splits
-
-
-def _check_splits(n_splits: object, least: int) -> None:
-    if isinstance(n_splits, bool) or not isinstance(n_splits, int) or n_splits < least:
-        raise InputError("n_splits", f"must be an integer of at least {least}", value=n_splits)
 
 
 def _groups(flags: NDArray[np.bool_], least: int) -> list[NDArray[np.intp]]:

@@ -109,15 +109,12 @@ class Point:
 def points(evaluation: Evaluation) -> list[Point]:
     """Return the diagram that is shown first, at the prior of the evaluation."""
     diagram, prior = evaluation.sums.diagram, evaluation.prior
-    scaled = {
-        "frequency": prior.value,
-        "low": prior.low,
-        "high": prior.high,
-        "low_all": prior.low,
-        "high_all": prior.high,
-    }
-    columns = {name: getattr(diagram, name) for name in ("left", "right", "score", "marginal")}
-    columns |= {name: (by or 1.0) * getattr(diagram, name) for name, by in scaled.items()}
+    columns = diagram.columns()
+    del columns["positive"]
+    ends = dict.fromkeys(("low", "low_all"), prior.low)
+    ends |= dict.fromkeys(("high", "high_all"), prior.high)
+    for name, by in (ends | {"frequency": prior.value}).items():
+        columns[name] = (by or 1.0) * columns[name]
     if evaluation.selection > 1.0 and evaluation.selection_sums is not None:
         priors = prior.value, prior.low, prior.high
         kind = evaluation.sums.first_diagram

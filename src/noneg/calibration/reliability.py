@@ -56,14 +56,12 @@ class Reliability(Table):
         Number of bins requested; there are fewer points if bins are empty or coincide.
     """
 
-    _names = ("left", "right", "score", "frequency", "low", "high", "positive", "marginal")
-
+    left: Floats
+    right: Floats
     score: Floats
     frequency: Floats
     low: Floats
     high: Floats
-    left: Floats
-    right: Floats
     positive: Floats
     marginal: Floats
     level: float
@@ -103,8 +101,6 @@ class SmoothReliability(Table):
         Standard deviation of a window, on a scale halfway between scores and ranks.
     level : float
     """
-
-    _names = ("score", "frequency", "low", "high")
 
     score: Floats
     frequency: Floats

@@ -59,7 +59,7 @@ FEWEST = 5  # Fewest labeled positives above a threshold for its precision to be
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class _CurveDisplay(Display):
-    """A curve with the region that contains the true curve; see `PURocDisplay`."""
+    """A curve with the region that contains the true curve, by default drawn as a ROC curve."""
 
     curve: Any
     bounds: Any = None
@@ -566,8 +566,8 @@ class PromisedPrecisionDisplay(Display):
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
-        below = {"color": self.line_.get_color(), "linestyle": DASHES[1], "label": sure}
-        (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
+        (self.promise_,) = self.ax_.plot(found.recall, found.promised, DASHES[1], label=sure)
+        self.promise_.set_color(self.line_.get_color())
         return self.finish("lower left")
 
     def frame(self, backend: str | None = None) -> object:

@@ -65,6 +65,7 @@ LIMITS = {
 
 def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
     """Return the data that the page computes with; `reading` as in `About`."""
+    selection = evaluation.selection_sums
     return {
         **_facts(evaluation),
         **_said(evaluation, reading),
@@ -78,7 +79,9 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
             for name in evaluation.sums.moving
         },
         "titles": {name: METRICS[name].title for name in evaluation.metrics},
-        "sums": packed(sums_to_dict(evaluation.sums) | {"selection": selected(evaluation)}),
+        "sums": packed(
+            sums_to_dict(evaluation.sums) | {"selection": selection and vars(selection)}
+        ),
         "given": _over_priors(evaluation),
     }
 
@@ -86,9 +89,8 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
 def _facts(evaluation: Evaluation) -> dict[str, Any]:
     """Return the known facts about the rows and the prior."""
     names = ("setting", "level", "consistent", "n_positive", "n_unlabeled", "n_marginal", "bins")
-    prior = evaluation.prior
-    known = {"prior": prior.value, "prior_ends": [prior.low, prior.high]}
-    return _some(evaluation, (*names, "selection")) | known
+    prior, found = evaluation.prior, _some(evaluation, (*names, "selection"))
+    return found | {"prior": prior.value, "prior_ends": [prior.low, prior.high]}
 
 
 def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
@@ -147,7 +149,7 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
     counts = ("unlabeled", "known", "low", "high", "n_unlabeled", "n_known", "counts_known")
     return vars(sums) | {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
-        "diagrams": {name: vars(one) for name, one in sums.diagrams.items()},
+        "diagrams": {name: one.columns() for name, one in sums.diagrams.items()},
         "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
         "smooth": sums.smooth.columns(),
         "tails": vars(sums.tails),
@@ -156,12 +158,6 @@ def sums_to_dict(sums: Sums) -> dict[str, Any]:
         "envelope": sums.envelope and vars(sums.envelope),
         "prior_limit": vars(sums.prior_limit),
     }
-
-
-def selected(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Return the sums needed to recompute results for another selection factor."""
-    found = evaluation.selection_sums
-    return None if found is None else dict(vars(found))
 
 
 def _some(found: object, names: Iterable[str]) -> dict[str, Any]:
@@ -220,11 +216,9 @@ def datasets(evaluation: Evaluation) -> dict[str, Rows]:
 def smooth(evaluation: Evaluation) -> Rows:
     """Return the smooth curve through the diagram, with its band."""
     found, prior = evaluation.sums.smooth, evaluation.prior
-    selection, share = evaluation.selection_sums, 0.0
-    if selection is not None:
-        share = selection.box["share"]
+    selection, factor = evaluation.selection_sums, evaluation.selection
+    share, factor = (0.0, 1.0) if selection is None else (selection.box["share"], factor)
     priors = (prior.value, prior.low, prior.high) if prior.value else (1.0,)
-    factor = 1.0 if selection is None else evaluation.selection
     low, high = smooth_band(found, share, priors, factor)
     columns = {"score": found.score, "frequency": priors[0] * found.frequency}
     return as_rows(columns | {"low": low, "high": high})
@@ -290,11 +284,7 @@ def overlaid(diagrams: Mapping[str, Reliability], by: str = "side") -> Rows:
     ]
 
 
-def as_rows(columns: dict[str, np.typing.NDArray[np.float64]]) -> Rows:
+def as_rows(columns: dict[str, NDArray[np.float64]]) -> Rows:
     """Return columns as rows; nan and infinity become None."""
-    plain = {name: column.tolist() for name, column in columns.items()}
-    size = len(next(iter(plain.values())))
-    return [
-        {name: column[i] if math.isfinite(column[i]) else None for name, column in plain.items()}
-        for i in range(size)
-    ]
+    plain = ([x if math.isfinite(x) else None for x in column] for column in columns.values())
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
