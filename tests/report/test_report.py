@@ -32,7 +32,7 @@ from noneg.report.words import (
     verdict_where,
 )
 from noneg.results import Estimate
-from noneg.sentences import say, templates
+from noneg.sentences import in_sentence, say, templates
 from noneg.simulation import LogisticGaussian
 from noneg.verdict import CODES, LARGE, Point, points, rejects, scale, verdict_key
 
@@ -208,6 +208,16 @@ def test_the_test_alone_decides_between_fine_and_off():
     off = [Point(left=0.0, right=1.0, score=0.3, marginal=1.0, **ends)]
     assert verdict_where(off, rejected=True) in verdict_where(off, rejected=False)
     assert verdict_where(off, rejected=False).endswith("The overall deviation is not significant.")
+
+
+def test_names_keep_their_capital_within_a_sentence():
+    """Titles of metrics begin with a capital, which axes and lists drop unless it is a name's."""
+    within = {name: in_sentence(metric.title) for name, metric in METRICS.items()}
+    assert within["auroc"] == "area under the ROC curve"
+    assert within["brier"] == "Brier score"
+    assert within["ks_error"].startswith("Kolmogorov-Smirnov")
+    capital = {name for name, title in within.items() if title[0].isupper()}
+    assert capital == {"ks_error", "brier", "bedroc", "f_beta", "mcc", "cohen_kappa"}
 
 
 def test_every_verdict_has_words_and_a_code():
