@@ -521,16 +521,15 @@ def difference(data: str, title: str, names: list[str]) -> Chart:
 
 
 def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
-    """Draw a criterion for each model against the prior, and mark where the order changes."""
+    """Draw a criterion for each model against the prior, and mark the `crossings`, if any."""
     x = share("prior", "share of positives (prior)") | {"scale": {"zero": False, "nice": False}}
     y = amount("value", in_sentence(title), scale={"zero": False})
     color, dash = (_looks("model", names, LOOKS, part) for part in ("color", "dash"))
     tip = tooltip(("prior", "prior"), ("value", "value"), name="model")
     lines = named(data).mark_line(strokeWidth=2)
     now = named("now").mark_rule(stroke=INK, strokeWidth=1.2)
-    turns = named(crossings).mark_rule(stroke=FAINT, strokeDash=[3, 3])
-    return layer(
-        lines.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tip),
-        now.encode(x=x),
-        turns.encode(x=x),
-    )
+    layers = [lines.encode(x=x, y=y, color=color, strokeDash=dash, tooltip=tip), now.encode(x=x)]
+    if crossings:
+        turns = named(crossings).mark_rule(stroke=FAINT, strokeDash=[3, 3])
+        layers.append(turns.encode(x=x))
+    return layer(*layers)

@@ -294,7 +294,7 @@ def _order_chart(found: Compared, ordering: Ordering, comparison: Comparison) ->
     turns = [{"prior": x} for x in ordering.crossings]
     return Drawing(
         name=name,
-        build=partial(order, name, crossing, found.title, list(comparison.models)),
+        build=partial(order, name, crossing if turns else "", found.title, list(comparison.models)),
         description=f"{found.title} of each model against the class prior.",
         title="Effect of the prior",
         height=260,
