@@ -286,5 +286,6 @@ def overlaid(diagrams: Mapping[str, Reliability], by: str = "side") -> Rows:
 
 def as_rows(columns: dict[str, NDArray[np.float64]]) -> Rows:
     """Return columns as rows; nan and infinity become None."""
-    plain = ([x if math.isfinite(x) else None for x in column] for column in columns.values())
+    found = (column.tolist() for column in columns.values())
+    plain = ([x if math.isfinite(x) else None for x in column] for column in found)
     return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
