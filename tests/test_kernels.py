@@ -3,6 +3,7 @@
 import multiprocessing
 import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -51,10 +52,23 @@ def test_numba_sums_equal_numpy_sums(s, n_bins, flagged, seed):
 HIDDEN = [np.nan, np.inf, -np.inf, -1e-300, np.nextafter(1, 2)]
 
 
-@pytest.mark.parametrize("twin", ["numpy", "numba"])
-def test_one_bad_score_among_many_is_seen(twin):
-    plain, fast = kernels.in_unit_interval.__wrapped__, kernels_numba.in_unit_interval
-    check = plain if twin == "numpy" else fast
+def copied(copy, s):
+    made, inside = copy(s)
+    assert not np.shares_memory(made, s)
+    assert np.array_equal(made, s, equal_nan=True)
+    return inside
+
+
+CHECKS = {
+    "numpy": kernels.in_unit_interval.__wrapped__,
+    "numba": kernels_numba.in_unit_interval,
+    "numpy copy": partial(copied, kernels.checked_copy.__wrapped__),
+    "numba copy": partial(copied, kernels_numba.checked_copy),
+}
+
+
+@pytest.mark.parametrize("check", CHECKS.values(), ids=CHECKS)
+def test_one_bad_score_among_many_is_seen(check):
     s = np.linspace(0, 1, 1001)
     s[0] = -0.0
     assert check(s)
@@ -201,6 +215,31 @@ def test_grouping_loses_no_row(s, flagged, seed):
         assert (np.diff(run) >= 0).all()
         assert np.array_equal(np.diff(offsets[group]), triples[group, :, 0])
         np.testing.assert_allclose(triples[group].sum(0)[1:], [mine.sum(), mine @ mine], rtol=1e-12)
+
+
+CROWDED = {
+    "even": np.linspace(0.3, 0.3001, 500),
+    "equal": np.full(50, 0.3),
+    "two values": np.repeat([0.3, 0.30001], 200),
+    "one far away": np.append(0.3 + 1e-12 * np.arange(500), 0.3004),
+    "denormal": 5e-324 * np.arange(100),
+    "at the end": np.nextafter(1.0, np.array([0.0, 1.0])).repeat(50),
+}
+
+
+@pytest.mark.parametrize("s", CROWDED.values(), ids=CROWDED)
+def test_runs_are_sorted_however_crowded_they_are(s):
+    mixed = np.random.default_rng(0).permutation(np.concatenate([s, CROWDED["even"]]))
+    values, offsets, _ = kernels_numba.group_by_run(mixed, None)
+    kernels_numba.sort_runs(values, offsets[0])
+    assert np.array_equal(values, np.sort(mixed))
+
+
+@given(scores(max_size=200))
+def test_sorting_runs_sorts(s):
+    values, offsets, _ = kernels_numba.group_by_run(s, None)
+    kernels_numba.sort_runs(values, offsets[0])
+    assert np.array_equal(values, np.sort(s))
 
 
 def test_many_rows_do_without_numba_where_it_is_not_installed(monkeypatch):

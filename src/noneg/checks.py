@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from noneg.errors import Argument, InputError
-from noneg.kernels import binary_flags, in_unit_interval
+from noneg.kernels import binary_flags, checked_copy, in_unit_interval
 from noneg.shares import lower_limit
 
 if TYPE_CHECKING:
@@ -245,9 +245,12 @@ def check_scores(values: object, name: str, *, keep: bool = False) -> NDArray[np
     The data are copied only if necessary: to convert them, or to protect them from later changes.
     """
     scores = _vector(values, name)
-    if keep:
-        scores = owned(scores)
-    if not in_unit_interval(scores):
+    if keep and not is_owned(scores):
+        scores, inside = checked_copy(scores)
+        scores.flags.writeable = False
+    else:
+        inside = in_unit_interval(scores)
+    if not inside:
         row = int(np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))[0])
         value = float(scores[row])
         rule = "must contain scores in [0, 1]"
@@ -287,19 +290,15 @@ def number_advice(value: object, otherwise: str = "Convert the column first.") -
     return otherwise
 
 
-def owned(array: NDArray[Any]) -> NDArray[Any]:
-    """Return the array if it and its base are read-only, else a read-only copy.
+def is_owned(array: NDArray[Any]) -> bool:
+    """Return whether the array and its base are read-only, so that nobody can change the data.
 
-    A reader that passes on its own arrays can make them read-only to avoid the copy.
+    A reader that passes on its own arrays can make them read-only to avoid a copy.
     """
     root = array
     while isinstance(root.base, np.ndarray) and not root.flags.writeable:
         root = root.base
-    if root.flags.owndata and not root.flags.writeable:
-        return array
-    copy = array.copy()
-    copy.flags.writeable = False
-    return copy
+    return root.flags.owndata and not root.flags.writeable
 
 
 def as_array(values: object) -> NDArray[Any]:

@@ -105,6 +105,17 @@ def in_unit_interval(scores: Floats) -> bool:
     return not scores.size or bool(scores.min() >= 0.0 and scores.max() <= 1.0)
 
 
+@also_compiled
+def checked_copy(scores: Floats) -> tuple[Floats, bool]:
+    """Return a copy, and whether every score is in [0, 1], in one pass."""
+    copy, inside = np.empty(scores.size), True
+    for start in range(0, scores.size, CHUNK):
+        piece = copy[start : start + CHUNK]
+        piece[:] = scores[start : start + CHUNK]
+        inside = inside and bool(piece.min() >= 0.0 and piece.max() <= 1.0)
+    return copy, inside
+
+
 def binary_flags(labels: NDArray[np.integer]) -> Flags | None:
     """Return True where an integer is 1, or None if some integer is neither 0 nor 1."""
     # Only one integer type is worth compiling for; the others use NumPy.

@@ -64,6 +64,10 @@ BLOCKS = 64
 # Number of blocks for passes with large tables.
 LARGE_TABLE_BLOCKS = 8
 
+# Scores that differ by denormals cannot be scaled; the largest score of a run belongs to its last
+# cell; rows that insertion moves this far on average are left to a sort that splits them.
+LARGEST_SCALE, SLIGHTLY_LESS, MOVES = 1e300, 1.0 - 2.0**-40, 16
+
 
 def cuts_of(n_rows: int, blocks: int) -> Integers:
     """Return the boundaries of blocks of rows, which depend only on the number of rows."""
@@ -101,6 +105,10 @@ def add_up(kernel: Callable[..., Any], blocks: Iterable[tuple[Any, ...]]) -> Any
         total += table
     return total
 
+
+# The bins of some rows are computed first, in a loop that the compiler vectorizes. Neighboring rows
+# then go to different lanes, so that additions to one bin do not wait for each other.
+_TOGETHER, _LANES = 1024, 4
 
 GROUPS = 2
 
@@ -184,6 +192,22 @@ def _count_outside(scores):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN
     return outside
 
 
+def checked_copy(scores: Floats) -> tuple[Floats, bool]:
+    """Numba version of `noneg.kernels.checked_copy`."""
+    copy = np.empty(scores.size)
+    return copy, not sum(in_turn(_copy, split(BLOCKS, scores, copy)))
+
+
+@njit(nogil=True, cache=True)
+def _copy(scores, copy):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    outside = 0
+    for i in range(scores.size):
+        s = scores[i]
+        outside += not ((s >= 0.0) & (s <= 1.0))
+        copy[i] = s
+    return outside
+
+
 def binary_flags(labels: Integers) -> Flags | None:
     """Numba version of `noneg.kernels.binary_flags_numpy`."""
     flags = np.empty(labels.size, np.bool_)
@@ -210,31 +234,43 @@ def width_triples(scores: Floats, flags: Flags | None, n_bins: int) -> Floats:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _width_block(scores, flags, edges):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    n_bins, flagged = edges.size - 1, flags.size > 0
+    n_bins = edges.size - 1
+    width = 8 * n_bins
+    lanes, bins = np.zeros(_LANES * width), np.empty(_TOGETHER, np.int32)
+    for start in range(0, scores.size, _TOGETHER):
+        part, marks = scores[start : start + _TOGETHER], flags[start : start + _TOGETHER]
+        if _fill_bins(part, n_bins, bins):
+            _correct_bins(part, edges, bins)
+        for i in range(marks.size):
+            bins[i] += np.int32(n_bins) * np.int32(marks[i])
+        for i in range(part.size):
+            s = part[i]
+            k = np.uint64((i & (_LANES - 1)) * width + 4 * bins[i])
+            lanes[k] += 1.0
+            lanes[k + np.uint64(1)] += s
+            lanes[k + np.uint64(2)] += s * s
+    return lanes.reshape(_LANES, width).sum(axis=0)
+
+
+@njit(inline="always")
+def _fill_bins(scores, n_bins, bins):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Write the bin of each row, and return whether rounding may have put one next to its bin."""
     # The product and an edge are each off by at most half a unit in the last place of n_bins, so
     # only a product this close to a whole number can be on the wrong side of an edge.
-    near = n_bins * 2.0**-51
-    # Neighboring rows go to different lanes, so that additions to one bin do not wait for each
-    # other.
-    width = 8 * n_bins
-    lanes = np.zeros(2 * width)
+    near, unsure = n_bins * 2.0**-51, False
     for i in range(scores.size):
-        s = scores[i]
-        place = s * n_bins
-        b = int(place)
-        if abs(place - np.rint(place)) <= near:
-            b = min(b, n_bins - 1)
-            if s <= edges[b]:
-                b -= b > 0
-            elif s > edges[b + 1]:
-                b += 1
-        if flagged:
-            b += n_bins * np.int64(flags[i])
-        k = np.uint64((i & 1) * width + 4 * b)
-        lanes[k] += 1.0
-        lanes[k + np.uint64(1)] += s
-        lanes[k + np.uint64(2)] += s * s
-    return lanes[:width] + lanes[width:]
+        place = scores[i] * n_bins
+        unsure |= abs(place - np.rint(place)) <= near
+        bins[i] = np.int32(place)
+    return unsure
+
+
+@njit(inline="always")
+def _correct_bins(scores, edges, bins):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for i in range(scores.size):
+        s, b = scores[i], min(bins[i], edges.size - 2)
+        b += s > edges[b + 1]
+        bins[i] = b - ((s <= edges[b]) & (b > 0))
 
 
 def node_sums(scores: Floats, flags: Flags | None, axis: Axis) -> Floats:
@@ -349,9 +385,56 @@ def _sum_runs(values, bounds, out, lo, hi):  # type: ignore[no-untyped-def]  # n
 
 def sort_runs(values: Floats, offsets: Integers) -> None:
     """Sort scores that are grouped by run, in place, in blocks of whole runs."""
-    blocks = ((values[offsets[lo] : offsets[hi]],) for lo, hi in _run_ranges(offsets))
-    # NumPy sorts with vector instructions, which is faster than a compiled loop.
-    list(in_turn(np.ndarray.sort, blocks))
+    list(in_turn(lambda *part: _sort_runs(values, offsets, *part), _run_ranges(offsets)))
+
+
+@njit(nogil=True, cache=True)
+def _sort_runs(values, offsets, lo, hi):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    for run in range(lo, hi):
+        part = values[offsets[run] : offsets[run + 1]]
+        if part.size > 1 and not _sort_evenly(part):
+            part.sort()
+
+
+@njit(nogil=True, cache=True)
+def _sort_evenly(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sort scores that are spread evenly; return whether they are, and hence sorted.
+
+    Each score goes to one of as many cells of equal width; insertion then sorts the few that share
+    a cell. In a range as short as that of a run, hardly any sample is uneven.
+    """
+    n, low, high = part.size, part.min(), part.max()
+    if low == high:
+        return True
+    scale = n / (high - low) * SLIGHTLY_LESS
+    if scale > LARGEST_SCALE:
+        return False
+    cell, copy, place = np.empty(n, np.uint32), part.copy(), np.zeros(n + 1, np.uint32)
+    for i in range(n):
+        cell[i] = int((copy[i] - low) * scale)
+        place[cell[i] + np.uint32(1)] += np.uint32(1)
+    for k in range(n):
+        place[k + 1] += place[k]
+    for i in range(n):
+        part[place[cell[i]]] = copy[i]
+        place[cell[i]] += np.uint32(1)
+    return _insert(part)
+
+
+@njit(inline="always")
+def _insert(part):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Sort scores that are nearly in order; return whether they were, and hence are sorted."""
+    moves = MOVES * part.size
+    for i in range(1, part.size):
+        s, j = part[i], i
+        while j > 0 and part[j - 1] > s:
+            part[j] = part[j - 1]
+            j -= 1
+        part[j] = s
+        moves -= i - j
+        if moves < 0:
+            return False
+    return True
 
 
 def _merge_blocks(unlabeled: Floats, positive: Floats) -> list[tuple[int, int, int, int]]:

@@ -542,7 +542,8 @@ class Ordered:
         """
         above = self._positive(), self._marginal()
         positive, marginal = (mass[-1] - mass[::-1] for mass in above)
-        return self.thresholds[:0:-1], positive, marginal
+        # Searches would copy a reversed view each time.
+        return np.ascontiguousarray(self.thresholds[:0:-1]), positive, marginal
 
     def _mass(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at or above each threshold."""

@@ -144,7 +144,9 @@ class _Rows:
         n = scores.effective_marginal
         whole = float(np.rint(n))
         n = whole if abs(n - whole) < SLACK * n else n
-        counted = all((mass == np.rint(mass)).all() for mass in (positive, marginal))
+        counted = not scores.is_weighted or all(
+            (mass == np.rint(mass)).all() for mass in (positive, marginal)
+        )
         return cls(s, positive, marginal, n, 0.0 if counted else SLACK)
 
     def targets(self, b: Integers, n_bins: Integers | int) -> Floats:
