@@ -86,9 +86,10 @@ class Binned:
         Values that rounding error alone could produce are set to zero; they may exceed all noise
         when scores are equal.
         """
-        residual = self.prior * self.positive - self.score
-        reach = self.rounding * (self.prior * self.positive + self.score).sum()
-        return np.where(np.abs(residual) > reach, residual, 0.0)
+        expected = self.prior * self.positive
+        residual = expected - self.score
+        residual[np.abs(residual) <= self.rounding * (expected + self.score).sum()] = 0.0
+        return residual
 
     @property
     def frequency(self) -> Floats:
@@ -166,6 +167,14 @@ def square_roots(matrices: Floats) -> Floats:
     return root
 
 
+def scaled(normal: Floats, roots: Floats) -> Floats:
+    """Return standard normal draws, shape (n, bins, k), with the covariances of these roots.
+
+    The result has shape (k, n, bins).
+    """
+    return (normal.swapaxes(0, 1) @ roots.swapaxes(1, 2)).T
+
+
 def _ratio(top: Floats, bottom: Floats) -> Floats:
     out = np.full_like(top, np.nan)
     return np.divide(top, bottom, out=out, where=bottom > 0.0)
@@ -212,16 +221,17 @@ _PAIRS = np.array([[3, 4, 5], [4, 6, 7], [5, 7, 8]])
 
 def binned_sums(scores: PUScores, edges: Floats, sums: Floats) -> Binned:
     """Return the distributions of all rows from their nine sums in bins."""
-    total_positive, total_marginal = sums[:, 0].sum(), sums[:, 1].sum()
+    p, m = sums[:, :2].sum(axis=0).tolist()
     # Labeled data may contain no positives; the positive distribution is then empty, not undefined.
-    unit = np.array([total_positive or 1.0, total_marginal, total_marginal])
-    positive, marginal, score = (sums[:, :3] / unit).T
+    p = p or 1.0
+    shares = sums / np.array([p, m, m, p * p, p * m, p * m, m * m, m * m, m * m])
+    positive, marginal, score = shares[:, :3].T
     return Binned(
         edges=edges,
         positive=positive,
         marginal=marginal,
         score=score,
-        second=sums[:, _PAIRS] / np.outer(unit, unit),
+        second=shares.take(_PAIRS, axis=1),
         prior=scores.known_prior,
         prior_is_estimated=scores.prior_is_estimated,
         rounding=scores.rounding,

@@ -222,8 +222,7 @@ def check_one_sample(prior: float, share: float, n: float) -> None:
     if np.isinf(n):
         rule = "one-sample needs finite samples; a population is available only for two-sample"
         raise InputError("setting", rule)
-    least = least_prior(share, n)
-    if prior < least:
+    if prior < share and prior < (least := least_prior(share, n)):
         advice = "Most rows are labeled: are positives and unlabeled rows swapped? Otherwise use"
         rule = (
             f"must be at least the labeled share {share:.6g} of the sample (or "

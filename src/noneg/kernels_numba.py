@@ -492,11 +492,15 @@ def _merge(unlabeled, positive, out, i, i_end, j, j_end):  # type: ignore[no-unt
     thresholds, n_unlabeled, n_positive = out
     size, place = 0, unlabeled.size - i + positive.size - j
     while i < i_end or j < j_end:
-        first = j >= j_end or (i < i_end and unlabeled[i] <= positive[j])
-        s = unlabeled[i] if first else positive[j]
+        one = unlabeled[i] if i < i_end else np.inf
+        other = positive[j] if j < j_end else np.inf
+        s = min(one, other)
         thresholds[place - size] = s
         n_unlabeled[place - size] = unlabeled.size - i
         n_positive[place - size] = positive.size - j
+        # Sums instead of branches: which group comes next cannot be predicted.
+        i += one == s
+        j += other == s
         while i < i_end and unlabeled[i] == s:
             i += 1
         while j < j_end and positive[j] == s:

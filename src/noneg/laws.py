@@ -542,8 +542,7 @@ class Ordered:
         """
         above = self._positive(), self._marginal()
         positive, marginal = (mass[-1] - mass[::-1] for mass in above)
-        # Searches would copy a reversed view each time.
-        return np.ascontiguousarray(self.thresholds[:0:-1]), positive, marginal
+        return self.thresholds[:0:-1], positive, marginal
 
     def _mass(self, group: int, mass: Mass) -> Floats:
         """Return a group's mass at or above each threshold."""

@@ -109,6 +109,8 @@ _BOTH_LAWS = np.ones(9)
 
 _GROUPS = ("unlabeled", "positive")
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 
 class PUScores:
     """Scores of labeled positives and of unlabeled rows, with the class prior.
@@ -394,7 +396,7 @@ class PUScores:
     @property
     def rounding(self) -> float:
         """Bound on the relative rounding error of a sum over rows: one machine epsilon per row."""
-        return self._rows.size * float(np.finfo(np.float64).eps)
+        return self._rows.size * EPSILON
 
     @property
     def n_marginal(self) -> float:
@@ -442,8 +444,10 @@ class PUScores:
     @property
     def is_weighted(self) -> bool:
         """Whether rows have weights or propensities."""
-        sources = self._rows.sources if isinstance(self._rows, SplitRows) else ()
-        return any(isinstance(source, WeightedRows) for source in sources)
+        rows = self._rows
+        return isinstance(rows, SplitRows) and any(
+            isinstance(source, WeightedRows) for source in rows.sources
+        )
 
     def sums_below(self, cuts: Floats) -> Floats:
         """Return the nine sums of `noneg.laws` over rows with ``s <= cut``."""

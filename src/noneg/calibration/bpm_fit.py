@@ -122,7 +122,7 @@ class CurveRows:
         """Scores of the marginal sample in increasing order, and their masses."""
         s, _, mass = self._masses
         full = mass > 0.0
-        return s[full], mass[full]
+        return np.compress(full, s), np.compress(full, mass)
 
     @cached_property
     def _running(self) -> tuple[Floats, ...]:
@@ -149,10 +149,11 @@ class CurveRows:
         s, mass = self.marginal
         if s[0] == s[-1]:
             return float(s[0]), 0.0
-        share, n = mass / mass.sum(), self.scores.effective_marginal
-        mean = float(share @ s)
-        spread = float(share @ (s - mean) ** 2)
-        return mean, spread * n / (n - 1.0) if n > 1.0 else 0.0
+        total, n = float(mass.sum()), self.scores.effective_marginal
+        mean = float(mass @ s) / total
+        gap = s - mean
+        gap *= gap
+        return mean, float(mass @ gap) / total * n / (n - 1.0) if n > 1.0 else 0.0
 
     @cached_property
     def limits(self) -> tuple[float, float]:

@@ -41,6 +41,7 @@ Two models on the same rows
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -49,7 +50,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
-from noneg.bins import Binned, bin_scores, square_roots
+from noneg.bins import Binned, bin_scores, scaled, square_roots
 from noneg.intervals import no_spread, over_prior_grid, z_score
 from noneg.randomness import stream
 
@@ -94,7 +95,7 @@ class Noise:
         """Draw Gaussian noise n times, independently of the prior."""
         root = square_roots(binned.second)
         normal = stream(seed, "split").standard_normal((n, *root.shape[:1], 3))
-        return cls(*np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0))
+        return cls(*scaled(normal, root))
 
     @classmethod
     def signs(cls, binned: Binned, n: int, seed: int) -> Noise:
@@ -144,7 +145,7 @@ class Convex(ABC):
     def touching(self, sums: Sums) -> Sums:
         """Return the linear function that equals the power at these sums and never exceeds it.
 
-        Its slopes have the shape of the sums, (bins,) or (splits, bins).
+        Its slopes have the shape of the sums, (bins,) or (2, splits, bins).
         """
 
     def below(self, sums: Sums) -> Sums:
@@ -182,7 +183,8 @@ class Norm(Convex):
     def touching(self, sums: Sums) -> Sums:
         """Return the dual vectors."""
         residual = sums[0]
-        return (self.dual(np.atleast_2d(residual)).reshape(residual.shape),)
+        flat = residual.reshape(-1, residual.shape[-1])
+        return (self.dual(flat).reshape(residual.shape),)
 
 
 class AbsoluteSum(Norm):
@@ -195,8 +197,10 @@ class AbsoluteSum(Norm):
         """Return signs of sums over three neighboring bins, or of single bins if there are few."""
         if sums[0].shape[-1] < SMOOTHED:
             return (_signs(sums[0]),)
-        padded = np.pad(sums[0], [(0, 0)] * (sums[0].ndim - 1) + [(1, 1)])
-        return (_signs(padded[..., :-2] + padded[..., 1:-1] + padded[..., 2:]),)
+        together = sums[0].copy()
+        together[..., 1:] += sums[0][..., :-1]
+        together[..., :-1] += sums[0][..., 1:]
+        return (_signs(together),)
 
     def own(self, binned: Binned) -> Floats:
         """Return the standard error of each residual."""
@@ -214,7 +218,7 @@ class AbsoluteSum(Norm):
             mean, spread = _folded(k)
             far = (spread - NEAR) / (1.0 - NEAR)
             variance = (1.0 - far) * NEAR * largest**2 + far * deviation**2
-            return total * mean - z * float(np.sqrt(variance)) - value
+            return total * mean - z * math.sqrt(variance) - value
 
         # Leave some room: at the end itself, the excess may be zero up to rounding error.
         end = 1.01 * (value + z * largest) / total
@@ -229,9 +233,9 @@ def _signs(d: Floats) -> Floats:
 
 def _folded(k: float) -> tuple[float, float]:
     """Return the mean and variance of ``|k + Z|`` for standard normal Z."""
-    density = float(np.exp(-0.5 * k * k) * np.sqrt(2.0 / np.pi))
+    density = math.exp(-0.5 * k * k) * math.sqrt(2.0 / math.pi)
     mean = density + k * (2.0 * float(ndtr(k)) - 1.0)
-    return mean, float(np.clip(1.0 + k * k - mean * mean, NEAR, 1.0))
+    return mean, min(max(1.0 + k * k - mean * mean, NEAR), 1.0)
 
 
 def norm_limits(
@@ -262,7 +266,7 @@ def error_limits(
     def ends(prior: float) -> tuple[float, float, float]:
         there = replace(binned, prior=prior)
         functions, values = _both_ways(there, error, noise)
-        variance = sum(there.variance(*function) for function in functions) / 2.0
+        variance = there.variance(*functions).mean(axis=0)
         power = max(0.0, split_median(values, variance, level))
         return power ** (1.0 / error.p), *_upper_end(there, error, level)
 
@@ -293,14 +297,12 @@ def _upper_end(binned: Binned, error: Convex, level: float) -> tuple[float, floa
     return error.upper(binned, value, deviation, level), speed
 
 
-def _both_ways(binned: Binned, error: Convex, noise: Noise) -> tuple[list[Sums], Floats]:
+def _both_ways(binned: Binned, error: Convex, noise: Noise) -> tuple[Sums, Floats]:
     """Return the touching functions of both halves, and their mean value on the opposite half."""
-    sums, shift = error.sums(binned), error.noise(binned, noise)
-    one, other = (
-        tuple(x + sign * d for x, d in zip(sums, shift, strict=True)) for sign in (1.0, -1.0)
-    )
-    functions = [error.below(half) for half in (other, one)]
-    return functions, (_apply(functions[0], one) + _apply(functions[1], other)) / 2.0
+    pairs = zip(error.sums(binned), error.noise(binned, noise), strict=True)
+    halves = tuple(np.stack([x + shift, x - shift]) for x, shift in pairs)
+    functions = error.below(tuple(x[::-1] for x in halves))
+    return functions, _apply(functions, halves).mean(axis=0)
 
 
 def _apply(function: Sums, sums: Sums) -> Floats:
@@ -400,8 +402,8 @@ class PairedErrors:
     def _upper(self, k: int, pair: list[Binned], v: Floats, level: float) -> float:
         """Return the upper end for error k, whose signs are v, minus the other error."""
         one, other = pair[k], pair[1 - k]
-        (first, second), lower = _both_ways(other, self.norms[1 - k], self.noise[1 - k])
-        mean, half = (first[0] + second[0]) / 2.0, (first[0] - second[0]) / 2.0
+        ((first, second),), lower = _both_ways(other, self.norms[1 - k], self.noise[1 - k])
+        mean, half = (first + second) / 2.0, (first - second) / 2.0
         variance = one.variance(v) + other.variance(mean) + other.variance(half)
         variance = variance - 2.0 * self._covariance(k, one.influence(v), other.influence(mean))
         return -split_median(lower - v @ one.residual, np.maximum(variance, 0.0), level)

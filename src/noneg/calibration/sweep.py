@@ -20,7 +20,7 @@ from noneg.laws import Ordered
 from noneg.registry import calibration_error, in_range
 
 if TYPE_CHECKING:
-    from noneg.arrays import Flags, Floats, Integers
+    from noneg.arrays import Flags, Floats, Integers, Places
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
@@ -82,7 +82,7 @@ def sweep_edges(scores: PUScores) -> Floats:
     """
     rows = _Rows.of(scores)
     n_bins = _sweep(rows)
-    inner = np.unique(rows.cuts(n_bins))
+    inner = np.unique(rows.scores[rows.ends(n_bins)[:-1] - 1])
     # Keep an inner edge at 0: scores of exactly 0 then form their own bin.
     return np.concatenate([[0.0], inner[inner < 1.0], [1.0]])
 
@@ -158,28 +158,24 @@ class _Rows:
         total = self.marginal[-1]
         return rank * (total / self.n) * (1.0 - 1e-12)
 
-    def cuts(self, n_bins: int) -> Floats:
-        """Return the inner edges, the scores at which equal-mass bins end."""
-        target = self.targets(np.arange(1, n_bins), n_bins)
-        return self.scores[np.searchsorted(self.marginal, target) - 1]
-
-    def below(self, cuts: Floats) -> tuple[Floats, Floats]:
-        """Return the masses of rows with ``s <= cut`` in both samples."""
-        place = np.searchsorted(self.scores, cuts, side="right")
-        return self.positive[place], self.marginal[place]
+    def ends(self, n_bins: int) -> Places:
+        """Return how many distinct scores lie below the upper end of each equal-mass bin."""
+        inner = np.searchsorted(self.marginal, self.targets(np.arange(1, n_bins), n_bins))
+        return np.append(inner, self.scores.size)
 
     def rises(self, n_bins: int) -> bool:
         """Whether the frequencies never decrease from bin to bin."""
-        below = self.below(np.append(self.cuts(n_bins), 1.0))
-        a, w = (np.diff(mass, prepend=0.0) for mass in below)
+        ends = self.ends(n_bins)
+        a, w = (np.diff(mass[ends], prepend=0.0) for mass in (self.positive, self.marginal))
         full = (a > 0.0) | (w > 0.0)
         return not _falls(a[full][:-1], w[full][:-1], a[full][1:], w[full][1:], self.slack).any()
 
     @cached_property
     def ties(self) -> _Ties:
         """The finest possible bins, one for each distinct marginal score."""
-        cuts = np.append(self.scores[np.diff(self.marginal) > 0.0], 1.0)
-        return _Ties(self, *(np.concatenate([[0.0], mass]) for mass in self.below(cuts)))
+        ends = 1 + np.flatnonzero(np.diff(self.marginal) > 0.0)
+        ends = np.concatenate([[0], ends, [self.scores.size]])
+        return _Ties(self, self.positive[ends], self.marginal[ends])
 
 
 @dataclass(frozen=True, eq=False)

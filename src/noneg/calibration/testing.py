@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from noneg.bins import Binned, bin_scores, square_roots
+from noneg.bins import Binned, bin_scores, scaled, square_roots
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.laws import UNEQUAL, row_shares
@@ -459,7 +459,7 @@ def _score_noise(binned: Binned, replicates: int, rng: np.random.Generator) -> F
     """Draw the sampling noise in the integral of the score over each bin."""
     root = square_roots(binned.second[:, 1:, 1:])
     normal = rng.standard_normal((replicates, binned.n_bins, 2))
-    mass, score = np.moveaxis(np.einsum("bij,rbj->rbi", root, normal), -1, 0)
+    mass, score = scaled(normal, root)
     return score - binned.score * mass.sum(axis=1, keepdims=True)
 
 
