@@ -152,8 +152,8 @@ def _listed(names: Sequence[str]) -> str:
     return f"It has {shown}" + (f" and {more} more." if more > 0 else ".")
 
 
-# Rows decoded at a time; they are still in the cache when they are counted.
-BATCH = 1 << 17
+# Rows decoded at a time: enough that the work for each batch does not matter.
+BATCH = 1 << 19
 
 # Rows counted together if there are groups; the first of them determine the buckets of all groups.
 HELD = 1 << 21
