@@ -14,9 +14,10 @@ from noneg.lab.information import (
     generalization_bound,
     measure_information,
     printed_information,
+    reused_error,
+    seen_and_unseen,
 )
-from noneg.lab.information.quantities import reused_error, seen_and_unseen
-from noneg.lab.information.supersample import PUSupersample, Supersample, pick
+from noneg.lab.supersample import PUSupersample, Supersample, pick
 from noneg.randomness import stream
 from noneg.scores import PUScores
 from noneg.theory import (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from experiments.tables import Row
 from noneg.atomic import replacing
 from noneg.lab.datasets import load
-from noneg.lab.information.supersample import PUSupersample, Supersample, draw_membership
+from noneg.lab.supersample import PUSupersample, Supersample, draw_membership
 from noneg.randomness import stream
 
 SEED = 0

@@ -17,8 +17,8 @@ from experiments.information.cells import SEED, Cell
 from experiments.stacked import Stacked
 from experiments.study import command
 from experiments.tables import Row
-from noneg.lab.information.supersample import PUSupersample, pick
 from noneg.lab.sgld import SGLD, Annealing
+from noneg.lab.supersample import PUSupersample, pick
 from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
 from noneg.learning.networks import CNN, resnet18
 from noneg.learning.task import make_task

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from noneg.lab.information.supersample import PUSupersample
+from noneg.lab.supersample import PUSupersample
 
 torch = pytest.importorskip("torch")
 

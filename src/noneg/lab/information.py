@@ -1,4 +1,6 @@
-r"""Gaps between seen and unseen rows, the information behind them, and bounds on them.
+r"""Optimism of calibration measured on training rows: gaps, information, and bounds on them.
+
+`noneg.lab.supersample` has the pairs of a seen and an unseen row, and the runs on them.
 
 Gaps use bins :math:`I_b` made from the seen rows, and
 :math:`\mathcal L(b) = \pi\mu_+(I_b) - \int_{I_b} s\,d\mu`, whose absolute sum is the ECE.
@@ -14,13 +16,20 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from noneg.bins import Binned, Binning, bin_scores
 from noneg.errors import InputError
-from noneg.lab.information.supersample import PUSupersample, Runs
+from noneg.lab.supersample import (
+    PUSupersample as PUSupersample,
+    Runs as Runs,
+    Supersample as Supersample,
+    draw_membership as draw_membership,
+    run as run,
+)
 from noneg.theory import (
     Bound,
     generalization_bound as pu_bound,
@@ -189,13 +198,11 @@ def seen_and_unseen(runs: Runs, *, bins: int, binning: Binning) -> Iterator[tupl
         yield seen, bin_scores(runs.unseen(draw), edges=seen.edges)
 
 
-def ece_gap(seen: Binned, unseen: Binned) -> float:
-    """Return the gap of one draw, as in `ece_gaps`."""
+def _ece_gap(seen: Binned, unseen: Binned) -> float:
     return float(abs(np.abs(seen.residual).sum() - np.abs(unseen.residual).sum()))
 
 
-def bin_gap(seen: Binned, unseen: Binned) -> float:
-    """Return the gap of one draw, as in `bin_gaps`."""
+def _bin_gap(seen: Binned, unseen: Binned) -> float:
     return float(np.abs(seen.residual - unseen.residual).sum())
 
 
@@ -232,7 +239,7 @@ def ece_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> ece_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    return np.array([ece_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
+    return np.array([_ece_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
 
 
 def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
@@ -256,7 +263,7 @@ def bin_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
     >>> bin_gaps(runs, bins=2, binning="width").shape
     (2,)
     """
-    return np.array([bin_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
+    return np.array([_bin_gap(*pair) for pair in seen_and_unseen(runs, bins=bins, binning=binning)])
 
 
 def label_gaps(runs: Runs, *, bins: int, binning: Binning) -> Floats:
@@ -442,15 +449,13 @@ def _samplewise(runs: Runs, membership: Flags, *, unlabeled_only: bool, seed: in
             msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
             raise TypeError(msg)
         n = runs.supersample.n_unlabeled
-    difference = runs.found[:, :n, 0] - runs.found[:, :n, 1]
-    return np.array([_of_pair(difference[:, m], membership[:, m], seed) for m in range(n)])
-
-
-def _of_pair(values: Floats, coin: Flags, seed: int) -> float:
-    # Repeated values have no density; require at least a third of the values to be distinct.
-    if np.unique(values).size <= values.size / 3:
-        return plug_in_information(values, coin)
-    return knn_information(values, coin, seed=seed)
+    found = []
+    for values, coin in zip(-np.diff(runs.found[:, :n])[..., 0].T, membership.T, strict=False):
+        # Repeated values have no density; require at least a third of the values to be distinct.
+        few = np.unique(values).size <= values.size / 3
+        kind = plug_in_information if few else partial(knn_information, seed=seed)
+        found.append(kind(values, coin))
+    return np.array(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -633,7 +638,14 @@ def generalization_bound(
     edges = information if edge_information is None else edge_information
     pairs = runs.supersample
     if isinstance(pairs, PUSupersample):
-        bound = _pu_bound(pairs, bins, binning, information, edges, lipschitz)
+        sizes = pairs.n_positive, pairs.n_unlabeled, pairs.prior
+        # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
+        kind: Any = {"binning": "width"} if lipschitz is None else {"binning": binning}
+        kind |= {"lipschitz": lipschitz or 0.0, "fcmi_unlabeled": edges}
+        bound = pu_bound(*sizes, bins=bins, fcmi=information, **kind)
+        if lipschitz is None:
+            parts: Any = {"statistical": bound.statistical, "information": bound.information}
+            bound = Bound(**parts, reference="PU-ECE, Lemma 5")
     elif lipschitz is None:
         bound = training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
     else:
@@ -646,7 +658,7 @@ def generalization_bound(
             fcmi=edges,
             form=form,
         )
-    return _beside(bound, runs, ece_gap, bins, binning)
+    return _beside(bound, runs, _ece_gap, bins, binning)
 
 
 def reuse_bound(
@@ -780,32 +792,6 @@ def entropy_bound(
     )
 
 
-def _pu_bound(
-    pairs: PUSupersample,
-    bins: int,
-    binning: Binning,
-    information: float,
-    edges: float,
-    lipschitz: float | None,
-) -> Bound:
-    # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
-    whole = pu_bound(
-        pairs.n_positive,
-        pairs.n_unlabeled,
-        pairs.prior,
-        bins=bins,
-        binning="width" if lipschitz is None else binning,
-        lipschitz=lipschitz or 0.0,
-        fcmi=information,
-        fcmi_unlabeled=edges,
-    )
-    if lipschitz is not None:
-        return whole
-    return Bound(
-        statistical=whole.statistical, information=whole.information, reference="PU-ECE, Lemma 5"
-    )
-
-
 def _beside(
     bound: Bound,
     runs: Runs,
@@ -818,7 +804,7 @@ def _beside(
     return GapAndBound(
         gap=float(gaps.mean()),
         gap_error=float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else float("nan"),
-        bin_gap=float(np.mean([bin_gap(*pair) for pair in pairs])),
+        bin_gap=float(np.mean([_bin_gap(*pair) for pair in pairs])),
         bound=bound,
         draws=gaps.size,
     )

@@ -89,7 +89,7 @@ class Supersample:
 
     def rows(self) -> NDArray[Any]:
         """Return both rows of every pair, shape (2 n, ...)."""
-        return self.X.reshape(2 * self.n, *self.X.shape[2:])
+        return self.X.reshape(-1, *self.X.shape[2:])
 
     def scores(self, membership: Bits, found: Floats) -> PUScores:
         """Return the scores of the chosen rows, from scores of shape (n, 2)."""
@@ -140,10 +140,8 @@ class PUSupersample:
         cls, positive: ArrayLike, unlabeled: ArrayLike, *, prior: float, seed: int
     ) -> PUSupersample:
         """Return rows paired at random; if their number is odd, the last one is left out."""
-        p, u = np.asarray(positive), np.asarray(unlabeled)
-        return cls(
-            p[_pairing(len(p), seed, "positive")], u[_pairing(len(u), seed, "unlabeled")], prior
-        )
+        named = {"positive": np.asarray(positive), "unlabeled": np.asarray(unlabeled)}
+        return cls(**{k: x[_pairing(len(x), seed, k)] for k, x in named.items()}, prior=prior)
 
     @property
     def n_positive(self) -> int:
@@ -167,8 +165,7 @@ class PUSupersample:
 
     def rows(self) -> NDArray[Any]:
         """Return both rows of every pair, with the unlabeled pairs first."""
-        x = np.concatenate([self.unlabeled, self.positive])
-        return x.reshape(2 * self.n, *x.shape[2:])
+        return np.concatenate([self.unlabeled, self.positive]).reshape(-1, *self.positive.shape[2:])
 
     def scores(self, membership: Bits, found: Floats) -> PUScores:
         """Return the scores of the chosen rows, from scores of shape (n, 2)."""
@@ -316,7 +313,14 @@ def run(
     >>> run(pairs, LogisticRegression(), draws=3, seed=0).found.shape
     (3, 100, 2)
     """
-    _check(draws, folder, name, keep)
+    if draws < 1:
+        raise InputError("draws", "must be at least 1", value=draws)
+    if folder is not None and not name:
+        rule = "must identify what is trained if 'folder' stores the scores, got ''."
+        raise InputError("name", rule)
+    if keep is not None and folder is None:
+        msg = f"must be given to store scorers if 'keep' is given, got keep={keep!r}."
+        raise InputError("folder", msg)
     fit = train if callable(train) else _classifier(train, supersample)
     bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
     found = np.empty((draws, supersample.n, 2))
@@ -332,18 +336,6 @@ def run(
     if store is None or keep is None:
         return Runs(supersample, bits, found)
     return Runs(supersample, bits, found, tuple(map(store.file, range(draws))), keep[1])
-
-
-def _check(draws: int, folder: object, name: str, keep: object) -> None:
-    if draws < 1:
-        raise InputError("draws", "must be at least 1", value=draws)
-    if folder is not None and not name:
-        raise InputError(
-            "name", "must identify what is trained if 'folder' stores the scores, got ''."
-        )
-    if keep is not None and folder is None:
-        msg = f"must be given to store scorers if 'keep' is given, got keep={keep!r}."
-        raise InputError("folder", msg)
 
 
 def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
@@ -375,13 +367,12 @@ class _Store:
                 msg = f"contains {path.name}, which does not have shape {shape}. Remove that file."
                 raise InputError("folder", msg)
             return kept
-        found = _score(self.supersample, self.scorer(draw, trained))
+        found = _score(self.supersample, self._scorer(draw, trained))
         with replacing(path) as partial, partial.open("wb") as stream:
             np.save(stream, found, allow_pickle=False)
         return found
 
-    def scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
-        """Return the scorer of one draw, from disk if available."""
+    def _scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
         if self.keep is None:
             return trained()
         (save, load), file = self.keep, self.file(draw)
@@ -409,21 +400,15 @@ def _classifier(model: object, supersample: Supersample | PUSupersample) -> Trai
         if "random_state" in copy.get_params():
             copy.set_params(random_state=seed)
         if isinstance(supersample, PUSupersample):
-            rows = np.concatenate([first, second])
-            copy.fit(rows, np.arange(len(rows)) < len(first))
-        else:
-            copy.fit(first, second)
-        return _Probability(copy)
+            labeled = np.repeat([True, False], [len(first), len(second)])
+            first, second = np.concatenate([first, second]), labeled
+        copy.fit(first, second)
+        # Unlike a closure, this can be pickled.
+        return partial(_probability, copy)
 
     return train
 
 
-@dataclass(frozen=True)
-class _Probability:
-    """The second column of a classifier's probabilities."""
-
-    model: Any
-
-    def __call__(self, rows: NDArray[Any]) -> NDArray[Any]:
-        found: NDArray[Any] = self.model.predict_proba(rows)[:, 1]
-        return found
+def _probability(model: Any, rows: NDArray[Any]) -> NDArray[Any]:  # noqa: ANN401
+    found: NDArray[Any] = model.predict_proba(rows)[:, 1]
+    return found
