@@ -31,7 +31,11 @@ def train(run: Run, runs: list, folder: Path, **options: object) -> None:
     from noneg.lab.bench.engine import run_all
 
     asked, left = run.options, 60 * run.options.minutes
-    options |= {"jobs": asked.processes, "device": asked.device}
+    options |= {
+        "jobs": asked.processes,
+        "device": asked.device,
+        "population": asked.population,
+    }
     options["seconds"] = left if left < float("inf") else None
     options["tell"] = lambda done, failed, total: run.say(done, "done,", failed, "failed of", total)
     run.say(run_all(runs, folder, **options))
@@ -57,9 +61,10 @@ def records(run: Run) -> None:
     collect(folder(run), run.out)
 
 
-def common_arguments(parser: argparse.ArgumentParser) -> None:
+def common_arguments(parser: argparse.ArgumentParser, population: int | None = None) -> None:
     parser.add_argument("--device", default="cpu", help="of torch")
     parser.add_argument("--records", type=Path, help="folder of records")
+    parser.add_argument("--population", type=int, default=population, help="runs to train at once")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

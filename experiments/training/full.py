@@ -30,7 +30,7 @@ def train(run: Run, runs: list[RunConfig]) -> set[str]:
     """Train the runs without a record, and return the names of all."""
     if run.quick:
         runs = [replace(r, steps=40, every=20) for r in runs if r.configuration + r.split == 0][:6]
-    benchmark.train(run, runs, folder(run), population=run.options.population)
+    benchmark.train(run, runs, folder(run))
     return {one.key for one in runs}
 
 
@@ -53,7 +53,7 @@ def selections(run: Run) -> None:
 
 
 def features(run: Run) -> dict[str, list[dict]]:
-    """Train with labels that favor a feature or a class, with default hyperparameters."""
+    """Train with labels that favor a feature or a class."""
     runs = finished(run, train(run, plan.features()))
     return {"features": _chosen(runs, "proxy_accuracy")}
 
@@ -66,7 +66,8 @@ def later(run: Run) -> dict[str, list[dict]]:
 def two_samples(run: Run) -> dict[str, list[dict]]:
     """Train the methods that the paper corrects in two samples, where they need no correction."""
     runs = finished(run, train(run, plan.two_samples()))
-    return {"two_samples": [row for r in runs["record"] for row in _configuration(r)]}
+    rows = zip(runs["setting"], runs["record"], strict=True)
+    return {"two_samples": [{"setting": s} | row for s, r in rows for row in _configuration(r)]}
 
 
 def tables(run: Run) -> dict[str, list[dict]]:
@@ -146,8 +147,7 @@ def speed(run: Run) -> dict[str, list[dict]]:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    benchmark.common_arguments(parser)
-    parser.add_argument("--population", type=int, default=300, help="runs to train at once")
+    benchmark.common_arguments(parser, population=300)
 
 
 STUDY = Study(

@@ -6,8 +6,10 @@ A view is a function of a batch and a generator. Views are never used in evaluat
 from __future__ import annotations
 
 import math
-from functools import cached_property
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,9 +17,11 @@ from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
-    from torch.nn.functional import pad
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
     from torch import Tensor
 
 __all__ = ["Cropped", "Turned"]
@@ -25,7 +29,46 @@ __all__ = ["Cropped", "Turned"]
 _ANGLES = 41
 
 
-class Turned:
+class _Rearranged(ABC):
+    """A view that takes each pixel from another place, chosen from a table of such views."""
+
+    # Value of pixels from outside the image.
+    black: float
+
+    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Return the augmented batch."""
+        which = self.draw(len(x), generator)
+        return rearrange(x, self.sources(x.shape[1:])[which].to(x.device), self.black)
+
+    @abstractmethod
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the number of a view for each of n rows."""
+
+    @abstractmethod
+    def sources(self, shape: Sequence[int]) -> Tensor:
+        """Return the source of each pixel of a row of this shape, one line per view.
+
+        Pixels are numbered row by row; the number after the last stands for black.
+        """
+
+
+def rearrange(x: Tensor, source: Tensor, black: Tensor | float) -> Tensor:
+    """Return rows with each pixel taken from its source, the same one for all channels.
+
+    Examples
+    --------
+    >>> rearrange(torch.tensor([[5.0, 6.0]]), torch.tensor([[1, 2]]), -1.0).tolist()
+    [[6.0, -1.0]]
+    """
+    rows, pixels = source.shape[:-1], source.shape[-1]
+    flat = x.reshape(*rows, -1, pixels)
+    edge = flat.new_ones(*flat.shape[:-1], 1) * black
+    places = source.unsqueeze(-2).expand_as(flat)
+    return torch.cat([flat, edge], -1).gather(-1, places).reshape(x.shape)
+
+
+@dataclass(frozen=True)
+class Turned(_Rearranged):
     """Randomly flip and rotate flattened square images.
 
     Rotation uses the nearest pixel, and pixels from outside the image are black. With ten degrees,
@@ -49,32 +92,37 @@ class Turned:
     [(1.0, 2.0, 3.0, 4.0), (2.0, 1.0, 4.0, 3.0)]
     """
 
-    def __init__(self, side: int, *, black: float = 0.0, degrees: float = 10.0) -> None:
-        self.side, self.black, self.degrees = side, black, degrees
+    side: int
+    _: KW_ONLY
+    black: float = 0.0
+    degrees: float = 10.0
 
-    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the augmented batch."""
-        which = torch.randint(len(self.sources), (len(x),), generator=generator)
-        black = x.new_full((len(x), 1), self.black)
-        return torch.cat([x, black], 1).gather(1, self.sources[which].to(x.device))
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the number of a view for each of n rows."""
+        return torch.randint(2 * _ANGLES, (n,), generator=generator)
 
-    @cached_property
-    def sources(self) -> Tensor:
-        """Source index of each pixel, one row per angle, first unflipped and then flipped."""
-        side, middle = self.side, (self.side - 1) / 2.0
-        row, column = np.mgrid[0:side, 0:side] - middle
-        table = []
-        for mirror in (1.0, -1.0):
-            for angle in np.deg2rad(np.linspace(-self.degrees, self.degrees, _ANGLES)):
-                c, s = math.cos(angle), math.sin(angle)
-                from_row, from_column = c * row + s * column, mirror * (c * column - s * row)
-                r, k = (np.rint(v + middle).astype(int) for v in (from_row, from_column))
-                inside = (r >= 0) & (r < side) & (k >= 0) & (k < side)
-                table.append(np.where(inside, side * r + k, side**2).ravel())
-        return torch.from_numpy(np.array(table))
+    def sources(self, shape: Sequence[int]) -> Tensor:  # noqa: ARG002
+        """Return the sources of pixels, one line per angle, first unflipped and then flipped."""
+        return _turns(self.side, self.degrees)
 
 
-class Cropped:
+@cache
+def _turns(side: int, degrees: float) -> Tensor:
+    middle = (side - 1) / 2.0
+    row, column = np.mgrid[0:side, 0:side] - middle
+    table = []
+    for mirror in (1.0, -1.0):
+        for angle in np.deg2rad(np.linspace(-degrees, degrees, _ANGLES)):
+            c, s = math.cos(angle), math.sin(angle)
+            from_row, from_column = c * row + s * column, mirror * (c * column - s * row)
+            r, k = (np.rint(v + middle).astype(int) for v in (from_row, from_column))
+            inside = (r >= 0) & (r < side) & (k >= 0) & (k < side)
+            table.append(np.where(inside, side * r + k, side**2).ravel())
+    return torch.from_numpy(np.array(table))
+
+
+@dataclass(frozen=True)
+class Cropped(_Rearranged):
     """Randomly flip and shift images with channels.
 
     The border exposed by a shift is filled by reflection. With four pixels, this is the PU
@@ -92,18 +140,30 @@ class Cropped:
     torch.Size([5, 3, 8, 8])
     """
 
-    def __init__(self, padding: int = 4) -> None:
-        self.padding = padding
+    padding: int = 4
+    black: ClassVar[float] = 0.0
 
-    def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
-        """Return the augmented batch."""
-        n, _, rows, columns = x.shape
-        shift = torch.randint(2 * self.padding + 1, (2, n, 1), generator=generator)
-        mirror = torch.randint(2, (n, 1), generator=generator) == 1
-        row, column = shift[0] + torch.arange(rows), shift[1] + torch.arange(columns)
-        column = torch.where(mirror, column.flip(1), column)
-        wide = pad(x, (self.padding,) * 4, mode="reflect")
-        which, row, column = (
-            part.to(x.device) for part in (torch.arange(n)[:, None, None], row, column)
-        )
-        return wide[which, :, row[:, :, None], column[:, None, :]].movedim(-1, 1)
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw the number of a view for each of n rows."""
+        shifts = 2 * self.padding + 1
+        down, right = torch.randint(shifts, (2, n), generator=generator)
+        return 2 * (shifts * down + right) + torch.randint(2, (n,), generator=generator)
+
+    def sources(self, shape: Sequence[int]) -> Tensor:
+        """Return the sources of pixels, one line for each shift, unflipped and flipped."""
+        return _crops(*shape[-2:], self.padding)
+
+
+@cache
+def _crops(rows: int, columns: int, padding: int) -> Tensor:
+    table = []
+    for row in _shifted(rows, padding):
+        for column in _shifted(columns, padding):
+            table += [np.add.outer(columns * row, one).ravel() for one in (column, column[::-1])]
+    return torch.from_numpy(np.array(table))
+
+
+def _shifted(length: int, padding: int) -> list[NDArray[np.int64]]:
+    """Return the sources along one axis for each shift, reflected at the ends."""
+    wide = np.pad(np.arange(length), padding, mode="reflect")
+    return [wide[shift : shift + length] for shift in range(2 * padding + 1)]

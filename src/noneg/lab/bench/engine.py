@@ -87,7 +87,7 @@ def run_all(  # noqa: PLR0913
     precision : {"float32", "bfloat16", "float16"}
         Precision of the trainer.
     population : int, optional
-        Train up to this many runs at once as stacked networks, for tables in single precision; the
+        Train up to this many runs at once, as stacked networks if they are for tables; the
         processes then only measure. The records contain the checkpoints selected by any criterion.
     retry_failed : bool
         Whether to retry failed runs.
@@ -109,7 +109,13 @@ def run_all(  # noqa: PLR0913
     if population is not None:
         check_population(population, scheduler, precision)
         ends = train_together(
-            left, population, folder=folder, device=device, jobs=jobs, deadline=deadline
+            left,
+            population,
+            folder=folder,
+            device=device,
+            precision=precision,
+            jobs=jobs,
+            deadline=deadline,
         )
     else:
         # Use an absolute path, since workers may start in another folder.
@@ -138,8 +144,9 @@ def check_population(population: int, scheduler: str | None, precision: Precisio
     if scheduler:
         rule = "must not be given with 'population': a population trains in one process"
         raise InputError("scheduler", rule, value=scheduler)
-    if precision != "float32":
-        raise InputError("precision", "must be 'float32' with 'population'", value=precision)
+    if precision == "float16":
+        rule = "must be 'float32' or 'bfloat16' with 'population'"
+        raise InputError("precision", rule, value=precision)
 
 
 def _here(runs: Sequence[RunConfig], work: Callable[[RunConfig], str], jobs: int) -> Ends:
@@ -191,6 +198,7 @@ def train_together(
     *,
     folder: str | os.PathLike[str],
     device: str | None = None,
+    precision: Precision = "float32",
     jobs: int = 1,
     deadline: float = float("inf"),
 ) -> Generator[str, None, None]:
@@ -204,6 +212,7 @@ def train_together(
     folder : path
         Folder for the records.
     device : str, optional
+    precision : {"float32", "bfloat16"}
     jobs : int
         Number of processes for measuring.
     deadline : float
@@ -211,7 +220,7 @@ def train_together(
     """
     cuts = ((family, start) for family in families(runs) for start in range(0, len(family), size))
     found = [family[start : start + size] for family, start in cuts]
-    with Crew(folder, device=device, jobs=jobs) as crew:
+    with Crew(folder, device=device, precision=precision, jobs=jobs) as crew:
         while crew.going or (found and time.time() < deadline):
             while found and crew.size + len(found[0]) <= size and time.time() < deadline:
                 crew.begin(found.pop(0))
@@ -231,10 +240,10 @@ def rows_of(run: RunConfig) -> Draw:
     return _rows(**{name: getattr(run, name) for name in names})
 
 
-def make_member(run: RunConfig, device: str | None) -> Member:
+def make_member(run: RunConfig, device: str | None, precision: Precision = "float32") -> Member:
     """Return a run at its first step."""
     rows = rows_of(run)
-    with started(run, rows, device=device) as begun:
+    with started(run, rows, device=device, precision=precision) as begun:
         random = torch.get_rng_state()
     held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
     labels = torch.from_numpy(rows.validation.labels)
@@ -249,14 +258,20 @@ class Crew:
     folder : path
         Folder for the records.
     device : str, optional
+    precision : {"float32", "bfloat16"}
     jobs : int
         Number of processes for measuring.
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str], *, device: str | None = None, jobs: int = 1
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        device: str | None = None,
+        precision: Precision = "float32",
+        jobs: int = 1,
     ) -> None:
-        self.folder, self.device = folder, device
+        self.folder, self.device, self.precision = folder, device, precision
         self.pool: Executor | None = None
         if jobs > 1:
             self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
@@ -303,21 +318,22 @@ class Crew:
 
         Runs that cannot be trained as a population are trained here, one after the other.
         """
-        if find_plan(family[0].dataset).kind != "image":
-            for parts in ([family], families(family, apart=True)):
-                try:
-                    return [(part, self._population(part)) for part in parts]
-                except (RuntimeError, TypeError, ValueError):
-                    continue
+        ways = [[family], families(family, apart=True)]
+        if find_plan(family[0].dataset).kind == "image":
+            # Stacked convolutions are slow.
+            ways = [[[run] for run in family]]
+        for parts in ways:
+            try:
+                return [(part, self._population(part)) for part in parts]
+            except (RuntimeError, TypeError, ValueError):
+                continue
         threads = torch.get_num_threads()
-        self.ended += [
-            perform_and_write(run, self.folder, device=self.device, threads=threads)
-            for run in family
-        ]
+        known: Any = {"device": self.device, "precision": self.precision, "threads": threads}
+        self.ended += [perform_and_write(run, self.folder, **known) for run in family]
         return []
 
     def _population(self, family: Family) -> Population:
-        members = [make_member(run, self.device) for run in family]
+        members = [make_member(run, self.device, self.precision) for run in family]
         population = Population(members)
         population.rehearse()
         return population
@@ -325,7 +341,7 @@ class Crew:
     def _hand_over(self, family: Family, population: Population, size: int) -> None:
         """Submit the checkpoints kept by a population for measuring."""
         times = dict(zip(("seconds", "cpu_seconds"), population.spent.tolist(), strict=True))
-        known = {"device": population.device.type, "precision": "float32", "population": size}
+        known = {"device": population.device.type, "precision": self.precision, "population": size}
         found = population.checkpoints
         best, chosen, kept, finite, ended = (
             part.cpu().numpy()

@@ -3,7 +3,8 @@
 The benchmark's networks are tiny, so a single run leaves a device mostly idle. Here the weights of
 all members are stacked along a first axis, and `torch.func.vmap` calls the algorithm's own loss, so
 a step for thirty members costs about as much as a step for one. On a GPU, the step is captured once
-and replayed.
+and replayed. Convolutions gain nothing from stacking; networks for images are populations of one,
+whose replays share the device.
 
 A member is a `noneg.learning.training.Run` that never takes a step itself. It draws the same rows,
 views and random numbers as a single run would, and its networks are slices of the stacked weights,
@@ -44,8 +45,11 @@ from noneg.lab.bench.programs import (
 with optional("noneg bench run"):
     import torch
     from torch.func import functional_call, vmap
+    from torch.utils._pytree import tree_map
 
     from noneg.learning.contract import Algorithm, Batch
+    from noneg.learning.training import HALVES
+    from noneg.learning.views import rearrange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +57,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from noneg.learning.training import Run
-    from noneg.learning.views import Turned
 
     Stack = dict[str, Tensor]
 
@@ -134,14 +137,10 @@ class Population:
     def _stack_weights(self) -> None:
         """Stack the weights, and make the members' networks slices of them."""
         shells = [Shell(run.algorithm) for run in self.runs]
-        names = [dict(shell.named_parameters()) for shell in shells]
-        self.weights: Stack = {}
-        for name in names[0]:
-            whole = torch.stack([found[name].detach() for found in names])
-            for slot, found in zip(whole, names, strict=True):
-                found[name].data = slot
-            player = name.startswith("players.")
-            self.weights[name] = whole.requires_grad_(player)
+        self.buffers = _stack([dict(shell.named_buffers()) for shell in shells])
+        self.weights = _stack([dict(shell.named_parameters()) for shell in shells])
+        for name, whole in self.weights.items():
+            whole.requires_grad_(name.startswith("players."))
         self.speed = {name: torch.zeros_like(w) for name, w in self.weights.items()}
         self.rates = {
             player: torch.zeros(len(self.runs), device=self.device)
@@ -151,9 +150,9 @@ class Population:
     def _stack_rows(self) -> None:
         """Stack training rows, and allocate space for a segment of steps."""
         m, rows = len(self.runs), torch.stack([run.data.rows for run in self.runs])
-        self.n, self.bank = rows.shape[1], rows.flatten(0, 1)
+        self.n, self.shape, self.bank = rows.shape[1], rows.shape[2:], rows.flatten(0, 1)
         self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
-        self.view: Turned | None = self.runs[0].data.weak  # type: ignore[assignment]
+        self.view: Any = self.runs[0].data.weak
         self.longest = min(self.length, self.every, self.total)
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss = torch.zeros(m, device=self.device)
@@ -163,9 +162,10 @@ class Population:
         self._given: Stack = {}
         self._drawn: dict[int, Tensor] = {}
         if self.view is not None:
-            self.sources = self.view.sources.to(self.device)
-            black = [run.data.weak.black for run in self.runs]  # type: ignore[union-attr]
-            self.black = torch.tensor(black, device=self.device).reshape(m, 1, 1)
+            self.sources = self.view.sources(self.shape).to(self.device)
+            views: list[Any] = [run.data.weak for run in self.runs]
+            black = torch.tensor([view.black for view in views], device=self.device)
+            self.black = black.reshape(m, 1, 1, 1)
 
     def _stack_held(self, members: Sequence[Member]) -> None:
         """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
@@ -199,13 +199,14 @@ class Population:
         n = 2 * self.size
         row = torch.zeros(len(self), n, dtype=torch.int64, device=self.device)
         row[:, self.size :] = self.task.n_pos
-        x = self.bank.reshape(len(self), self.n, -1)[:, :1].expand(-1, n, -1)
+        x = self.bank[:1].expand(len(self), n, *self.shape)
         draws = [DRAWS[name](given).to(self.device) for name, given in program.draws]
         draws = [one.expand(len(self), *one.shape) for one in draws]
-        state = {name: part.clone() for name, part in self._state_of(program).items()}
+        state = _copied(self._state_of(program))
+        networks = self.weights | _copied(self.buffers)
         for player in program.turns:
             call = self._call(partial(self.template.loss, player), self.loss[0])
-            vmap(call)(self.weights, self._hyper, state, x, x, row, draws)
+            self._each(call)(networks, self._hyper, state, x, x, row, draws)
         with torch.no_grad():
             self._decide(self._program("score"), self.held[:, :2])
 
@@ -278,7 +279,8 @@ class Population:
     def _run(self, program: Program, work: Callable[[Program], None]) -> None:
         """Run a program, or, on a GPU from the second time on, replay it."""
         if self.stream is None or not program.warm:
-            work(program)
+            with torch.backends.cudnn.flags(benchmark=True, allow_tf32=True):
+                work(program)
             program.warm = True
             return
         if program.graph is None:  # pragma: no cover - needs a GPU
@@ -294,19 +296,21 @@ class Population:
         now = {name: part.index_select(0, place)[0].long() for name, part in self._given.items()}
         progress = (self.clock / self.total)[0]
         rows = now["row"] + self.offset
-        plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
+        plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, *self.shape)
         x = self._seen(plain, now.get("weak"))
         strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
         draws = [self._drawn[k].index_select(0, self.at)[0] for k in range(len(program.draws))]
-        given = (self.weights, self._hyper, self._state_of(program), x, strong, now["row"], draws)
+        given = (self._networks, self._hyper, self._state_of(program), x, strong, now["row"], draws)
         loss = self.loss
         for player in program.turns:
             call = self._call(partial(self.template.loss, player), progress)
-            loss = vmap(call, randomness="error")(*given)
+            half = HALVES.get(self.runs[0].trainer.precision)
+            with torch.autocast(self.device.type, dtype=half, enabled=half is not None):
+                loss = self._each(call)(*given)
             self._descend(player, loss)
         if self._follows:
             with torch.no_grad():
-                vmap(self._call(self._after, progress), randomness="error")(*given)
+                self._each(self._call(self._after, progress))(*given)
         self.loss.copy_(loss.detach())
         self.at += 1
         self.clock += 1
@@ -317,10 +321,19 @@ class Population:
 
     def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
         """Return the rows with the augmentation applied."""
-        if which is None:
-            return x
-        black = self.black.expand(*x.shape[:2], 1)
-        return torch.cat([x, black], 2).gather(2, self.sources[which])
+        return x if which is None else rearrange(x, self.sources[which], self.black)
+
+    @property
+    def _networks(self) -> Stack:
+        """Everything that calls of the networks need."""
+        return self.weights | self.buffers
+
+    def _each(self, call: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """Return the function for all members at once."""
+        if len(self) > 1:
+            return vmap(call, randomness="error")
+        # The gradient of a squeezed tensor is a view; that of an item would be a copy.
+        return lambda *given: call(*tree_map(lambda part: part.squeeze(0), given))[None]
 
     def _call(self, work: Callable[[Batch], Tensor], progress: Tensor) -> Callable[..., Tensor]:
         """Return a function that does the work for one member's slice of the stacked tensors."""
@@ -335,6 +348,9 @@ class Population:
             row: Tensor,
             draws: list[Tensor],
         ) -> Tensor:
+            if x.ndim == 4:
+                # The fastest layout for convolutions.
+                x, strong = (part.to(memory_format=torch.channels_last) for part in (x, strong))
             other = strong if template.needs_strong else None
             rows = row[:n], row[n:] - self.task.n_pos
             batch = Batch.of(x, other, *rows, progress)  # type: ignore[arg-type]
@@ -464,7 +480,7 @@ class Population:
         if self.view is None:
             return found
         kinds = self._kinds()
-        views = view_plan(seed, len(kinds), 2 * self.size, self.total, len(self.sources))
+        views = view_plan(data.weak, seed, len(kinds), 2 * self.size, self.total)
         return found | dict(zip(kinds, views.unbind(1), strict=True))
 
     def _kinds(self) -> tuple[str, ...]:
@@ -513,7 +529,7 @@ class Population:
             self._put(hyper, state)
             return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
 
-        return vmap(decide)(self.weights, self._hyper, self._state_of(program), rows)
+        return self._each(decide)(self._networks, self._hyper, self._state_of(program), rows)
 
 
 def _check_alike(runs: Sequence[Run]) -> None:
@@ -526,6 +542,21 @@ def _check_alike(runs: Sequence[Run]) -> None:
     if any(shared(run) != shared(runs[0]) for run in runs):
         msg = "must share one algorithm, task, batch size and schedule to form a population."
         raise InputError("runs", msg)
+
+
+def _stack(parts: Sequence[Stack]) -> Stack:
+    """Return stacked tensors, and make the given ones slices of them, with the same layout."""
+    found = {}
+    for name, first in parts[0].items():
+        size = len(parts), *first.shape
+        found[name] = first.new_empty_strided(size, (first.numel(), *first.stride()))
+        for slot, part in zip(found[name], parts, strict=True):
+            part[name].data = slot.copy_(part[name].detach())
+    return found
+
+
+def _copied(parts: Stack) -> Stack:
+    return {name: part.clone() for name, part in parts.items()}
 
 
 def _like(vector: Tensor, other: Tensor) -> Tensor:

@@ -102,10 +102,11 @@ def row_plan(seed: int, n_pos: int, n_unl: int, size: int, steps: int) -> Tensor
 
 
 @lru_cache(maxsize=128)
-def view_plan(seed: int, kinds: int, rows: int, steps: int, views: int) -> Tensor:
+def view_plan(view: Any, seed: int, kinds: int, rows: int, steps: int) -> Tensor:  # noqa: ANN401
     """Return the views for all steps of a run: one per row, or a weak and then a strong one."""
-    drawn = torch.randint(views, (steps, kinds, rows), generator=torch_generator(seed, "views"))
-    return drawn.to(torch.int16)
+    random = torch_generator(seed, "views")
+    drawn = [view.draw(rows, random).to(torch.int16) for _ in range(steps * kinds)]
+    return torch.stack(drawn).reshape(steps, kinds, rows)
 
 
 # Values for an algorithm's random draws in a step that is discarded.
