@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +48,8 @@ if TYPE_CHECKING:
     from noneg.theory import Form
 
 
-NEIGHBORS = 3
-
-
 def knn_information(
-    values: ArrayLike, membership: ArrayLike, *, neighbors: int = NEIGHBORS, seed: int = 0
+    values: ArrayLike, membership: ArrayLike, *, neighbors: int = 3, seed: int = 0
 ) -> float:
     r"""Return a nearest-neighbor estimate of I(V; U) for a real value and a discrete one.
 
@@ -372,7 +369,19 @@ def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: in
     >>> bool((samplewise_information(runs) > 0.6).all())
     True
     """
-    return _samplewise(runs, runs.membership, unlabeled_only=unlabeled_only, seed=seed)
+    n = runs.supersample.n
+    if unlabeled_only:
+        if not isinstance(runs.supersample, PUSupersample):
+            msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
+            raise TypeError(msg)
+        n = runs.supersample.n_unlabeled
+    found = []
+    for values, coin in zip(-np.diff(runs.found)[:, :n, 0].T, runs.membership.T, strict=False):
+        # Repeated values have no density; require at least a third of the values to be distinct.
+        few = np.unique(values).size <= values.size / 3
+        kind = plug_in_information if few else partial(knn_information, seed=seed)
+        found.append(kind(values, coin))
+    return np.array(found)
 
 
 def binned_information(
@@ -434,28 +443,13 @@ def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0)
     >>> bool(membership_noise(runs).mean() < samplewise_information(runs).mean())
     True
     """
-    return _samplewise(runs, _shuffled(runs, seed), unlabeled_only=unlabeled_only, seed=seed)
+    shuffled = replace(runs, membership=_shuffled(runs, seed))
+    return samplewise_information(shuffled, unlabeled_only=unlabeled_only, seed=seed)
 
 
 def _shuffled(runs: Runs, seed: int) -> Flags:
     """Return each pair's coins, shuffled over the draws."""
     return np.random.default_rng(seed).permuted(runs.membership, axis=0)
-
-
-def _samplewise(runs: Runs, membership: Flags, *, unlabeled_only: bool, seed: int) -> Floats:
-    n = runs.found.shape[1]
-    if unlabeled_only:
-        if not isinstance(runs.supersample, PUSupersample):
-            msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
-            raise TypeError(msg)
-        n = runs.supersample.n_unlabeled
-    found = []
-    for values, coin in zip(-np.diff(runs.found[:, :n])[..., 0].T, membership.T, strict=False):
-        # Repeated values have no density; require at least a third of the values to be distinct.
-        few = np.unique(values).size <= values.size / 3
-        kind = plug_in_information if few else partial(knn_information, seed=seed)
-        found.append(kind(values, coin))
-    return np.array(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -644,8 +638,7 @@ def generalization_bound(
         kind |= {"lipschitz": lipschitz or 0.0, "fcmi_unlabeled": edges}
         bound = pu_bound(*sizes, bins=bins, fcmi=information, **kind)
         if lipschitz is None:
-            parts: Any = {"statistical": bound.statistical, "information": bound.information}
-            bound = Bound(**parts, reference="PU-ECE, Lemma 5")
+            bound = replace(bound, binning=0.0, reference="PU-ECE, Lemma 5")
     elif lipschitz is None:
         bound = training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
     else:
