@@ -29,9 +29,10 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.likelihood import LabeledRows
+from noneg.performance import proxy_accuracy
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
-from noneg.sklearn import PUStratifiedKFold, scorer
+from noneg.sklearn import PUStratifiedKFold
 from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
@@ -281,12 +282,11 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_labeled(self.setting):
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
-        # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
-        threshold = float(_ABOVE_HALF)
-        accuracy = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=threshold)
         flags = check_flags(column_or_1d(y), "y", self.positive_label)
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(accuracy(_ByFlags(self), X, flags, **weight))
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, flags)
+        scores = Rows(X, flags, weight).scores(self.predict_proba(X)[:, 1], self.setting, prior)
+        # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
+        return proxy_accuracy(scores, threshold=float(_ABOVE_HALF))
 
     def _folds(self, rows: Rows, folds: int) -> list[tuple[Places, Places]]:
         """Split the rows into folds, stratified by label."""
@@ -297,16 +297,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             min(folds, fewest), setting=self.setting, random_state=self.random_state
         )
         return list(deal.split(rows.flags, rows.flags))
-
-
-class _ByFlags(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted learner whose classes are False and True, as scorers require."""
-
-    def __init__(self, model: PUEstimator) -> None:
-        self.model, self.classes_ = model, np.array([False, True])
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
-        return self.model.predict_proba(X)
 
 
 def _counted(rows: Rows) -> Rows:
