@@ -196,7 +196,7 @@ class PUClassifier(PUEstimator):
         labeled = is_labeled(self.setting)
         if not labeled:
             self._known_prior("to choose a learner")
-        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
+        law = LabelLaw.of(rows, self.setting, self.prior_)
         able = [x for x in _able(rows) if TABLE_LEARNERS[x].takes_labels or not labeled]
         losses = dict.fromkeys(able, 0.0)
         for train, test in self._folds(rows, AUTO_FOLDS):

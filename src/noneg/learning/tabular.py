@@ -135,8 +135,8 @@ class WeightedPU(Wrapper):
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
-        rows = rows.as_random(self.setting)
-        law = LabelLaw.of(rows.labels, self.setting, prior)
+        rows = rows.for_law(self.setting)
+        law = LabelLaw.of(rows, self.setting, prior)
         flags, one_sample = rows.flags, is_pooled(self.setting)
         g = np.clip(self._out_of_fold(rows), _EDGE, 1.0 - _EDGE)
         ratio = (1.0 - law.rate) / law.rate * g / (1.0 - g)
@@ -261,7 +261,7 @@ class BaggingPU(Wrapper):
     def _learn(self, rows: Rows) -> None:
         flags, mass = rows.flags, rows.mass
         if self.prior_ is not None:
-            LabelLaw.of(rows.labels, self.setting, self.prior_)
+            LabelLaw.of(rows, self.setting, self.prior_)
         n_pos = float(mass[flags].sum())
         self._labeled_share = n_pos / float(mass.sum()) if is_pooled(self.setting) else 0.0
         unl = np.flatnonzero(~flags)
@@ -284,7 +284,7 @@ class BaggingPU(Wrapper):
         pos = np.flatnonzero(rows.flags)
         if rows.weight is None and rows.propensity is None:
             return pos
-        mass = rows.labels.positive_mass[pos]
+        mass = rows.positive_mass[pos]
         return pos[random.choice(pos.size, size=pos.size, p=mass / mass.sum())]
 
     def _one(
@@ -393,7 +393,7 @@ class LinearPU(PUEstimator):
         if self.alpha != "auto" and check_number(self.alpha, "alpha", "a number above 0") <= 0.0:
             raise InputError("alpha", "must be 'auto' or above 0", value=self.alpha)
         prior = self._known_prior("to LinearPU")
-        LabelLaw.of(rows.labels, self.setting, prior)
+        LabelLaw.of(rows, self.setting, prior)
         center, scale = standard_scale(rows.X, rows.weight)
         z = np.column_stack([(rows.X - center) / scale, np.ones(len(rows))])
         whole = _Risk.of(z, rows, self.setting, prior)
@@ -434,7 +434,7 @@ class _Risk(NamedTuple):
     def of(cls, z: Floats, rows: Rows, setting: Setting, prior: float) -> _Risk:
         counts = rows.population(setting)
         mass, pos = rows.mass[counts], rows.flags
-        pull = np.average(z[pos], axis=0, weights=rows.labels.positive_mass[pos])
+        pull = np.average(z[pos], axis=0, weights=rows.positive_mass[pos])
         return cls(z[counts], mass / mass.sum(), prior * pull)
 
     def value(self, theta: Floats) -> float:
