@@ -17,7 +17,7 @@ import math
 import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -629,14 +629,18 @@ def generalization_bound(
     >>> found.gap < found.bin_gap < found.bound.value, found.vacuous
     (True, False)
     """
-    edges = information if edge_information is None else edge_information
     pairs = runs.supersample
     if isinstance(pairs, PUSupersample):
         sizes = pairs.n_positive, pairs.n_unlabeled, pairs.prior
-        # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
-        kind: Any = {"binning": "width"} if lipschitz is None else {"binning": binning}
-        kind |= {"lipschitz": lipschitz or 0.0, "fcmi_unlabeled": edges}
-        bound = pu_bound(*sizes, bins=bins, fcmi=information, **kind)
+        bound = pu_bound(
+            *sizes,
+            bins=bins,
+            # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
+            binning="width" if lipschitz is None else binning,
+            lipschitz=lipschitz or 0.0,
+            fcmi=information,
+            fcmi_unlabeled=edge_information,
+        )
         if lipschitz is None:
             bound = replace(bound, binning=0.0, reference="PU-ECE, Lemma 5")
     elif lipschitz is None:
@@ -648,7 +652,7 @@ def generalization_bound(
             binning=binning,
             lipschitz=lipschitz,
             ecmi=information,
-            fcmi=edges,
+            fcmi=information if edge_information is None else edge_information,
             form=form,
         )
     return _beside(bound, runs, _ece_gap, bins, binning)
@@ -769,20 +773,12 @@ def entropy_bound(
     if not 0.0 <= radius <= 1.0 / bins:
         raise InputError("radius", f"must lie in [0, 1/bins], got {radius!r} for {bins!r} bins.")
     printed = form == "printed"
+    nats, rounding = (bins * entropy, (2.0 + lipschitz) * radius) if printed else (entropy, 0.0)
     plain = labeled_generalization_bound(
-        n,
-        bins=bins,
-        binning="width",
-        lipschitz=lipschitz,
-        ecmi=bins * entropy if printed else entropy,
+        n, bins=bins, binning="width", lipschitz=lipschitz, ecmi=nats
     )
-    return Bound(
-        binning=plain.binning + ((2.0 + lipschitz) * radius if printed else 0.0),
-        statistical=plain.statistical,
-        information=plain.information,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 6",
-    )
+    binning = plain.binning + rounding
+    return replace(plain, binning=binning, form=form, reference=f"{FUTAMI}, Theorem 6")
 
 
 def _beside(

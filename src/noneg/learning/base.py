@@ -36,8 +36,6 @@ from noneg.sklearn import PUStratifiedKFold
 from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Flags, Floats, Places
@@ -315,13 +313,3 @@ def standard_scale(
         mean = np.average(rows, axis=0, weights=weight)
         deviation = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weight))
     return mean, np.where(deviation > 0.0, deviation, 1.0)
-
-
-def in_parallel(
-    work: Callable[..., Any], arguments: list[tuple[Any, ...]], n_jobs: int | None
-) -> list[Any]:
-    """Return the results of a function for each tuple of arguments, in parallel if requested."""
-    from sklearn.utils.parallel import Parallel, delayed
-
-    found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(work)(*each) for each in arguments)
-    return found

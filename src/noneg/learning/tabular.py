@@ -10,7 +10,7 @@ with :math:`\theta = (w, b)`; the intercept b, the last coordinate, is not penal
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,11 +20,12 @@ from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from noneg.checks import Setting, check_count, check_number, is_pooled
 from noneg.errors import InputError
-from noneg.learning.base import PUEstimator, Rows, in_parallel, standard_scale
+from noneg.learning.base import PUEstimator, Rows, standard_scale
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.recalibrated import weight_options
@@ -165,8 +166,9 @@ class WeightedPU(Wrapper):
     def _out_of_fold(self, rows: Rows) -> Floats:
         out = np.full(len(rows), rows.flags.mean())
         folds = self._folds(rows, check_count(self.folds, "folds", 2))
-        parts = [(rows.take(train), _safe_indexing(rows.X, test)) for train, test in folds]
-        found = in_parallel(self._scored, parts, self.n_jobs)
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._scored)(rows.take(train), rows.take(test).X) for train, test in folds
+        )
         for (_, test), score in zip(folds, found, strict=True):
             out[test] = score
         return out
@@ -272,7 +274,7 @@ class BaggingPU(Wrapper):
             drawn = random.choice(unl.size, size=size, p=chance)
             pos = self._positives(rows, random)
             work.append((rows, pos, unl, drawn, int(random.integers(2**31))))
-        found = in_parallel(self._one, work, self.n_jobs)
+        found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*each) for each in work)
         self.estimators_ = [model for model, _ in found]
         scores = np.array([score for _, score in found])
         count = np.isfinite(scores).sum(0)
@@ -395,23 +397,20 @@ class LinearPU(PUEstimator):
         prior = self._known_prior("to LinearPU")
         LabelLaw.of(rows, self.setting, prior)
         center, scale = standard_scale(rows.X, rows.weight)
-        z = np.column_stack([(rows.X - center) / scale, np.ones(len(rows))])
-        whole = _Risk.of(z, rows, self.setting, prior)
-        self.alpha_ = float(self._best_alpha(z, rows) if self.alpha == "auto" else self.alpha)
-        theta, self.n_iter_ = _SOLVERS[self.loss](*whole, self.alpha_)
+        rows = replace(rows, X=np.column_stack([(rows.X - center) / scale, np.ones(len(rows))]))
+        self.alpha_ = float(self._best_alpha(rows, prior) if self.alpha == "auto" else self.alpha)
+        risk = _Risk.of(rows, self.setting, prior)
+        theta, self.n_iter_ = _SOLVERS[self.loss](*risk, self.alpha_)
         self.coef_ = theta[:-1] / scale
         self.intercept_ = float(theta[-1] - center @ self.coef_)
 
-    def _best_alpha(self, z: Floats, rows: Rows) -> float:
+    def _best_alpha(self, rows: Rows, prior: float) -> float:
         """Return the penalty with the smallest logistic risk on held-out rows."""
         if rows.mass[rows.flags].sum() < _FEW:
             return _ALPHA_OF_FEW
         risk = np.zeros(len(_ALPHAS))
         for train, test in self._folds(rows, _ALPHA_FOLDS):
-            learned, held = (
-                _Risk.of(z[i], rows.take(i), self.setting, float(self.prior_ or 0.0))
-                for i in (train, test)
-            )
+            learned, held = (_Risk.of(rows.take(i), self.setting, prior) for i in (train, test))
             for k, alpha in enumerate(_ALPHAS):
                 try:
                     risk[k] += held.value(logistic_minimum(*learned, alpha)[0])
@@ -431,11 +430,11 @@ class _Risk(NamedTuple):
     q: Floats
 
     @classmethod
-    def of(cls, z: Floats, rows: Rows, setting: Setting, prior: float) -> _Risk:
+    def of(cls, rows: Rows, setting: Setting, prior: float) -> _Risk:
         counts = rows.population(setting)
         mass, pos = rows.mass[counts], rows.flags
-        pull = np.average(z[pos], axis=0, weights=rows.positive_mass[pos])
-        return cls(z[counts], mass / mass.sum(), prior * pull)
+        pull = np.average(rows.X[pos], axis=0, weights=rows.positive_mass[pos])
+        return cls(rows.X[counts], mass / mass.sum(), prior * pull)
 
     def value(self, theta: Floats) -> float:
         """Return the logistic risk without the penalty."""
