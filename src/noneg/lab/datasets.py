@@ -11,7 +11,6 @@ scikit-learn, which checks OpenML's MD5.
 
 from __future__ import annotations
 
-import bz2
 import os
 import pickle
 import tarfile
@@ -234,10 +233,10 @@ def _usps() -> Parts:
 
 def _libsvm(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return dense rows and labels; labels start at 1 in the file."""
-    with bz2.open(path, "rt", encoding="ascii") as lines:
-        table = [line.split() for line in lines]
-    rows = [[word.partition(":")[2] for word in words[1:]] for words in table]
-    return np.array(rows, dtype=np.float32), np.array([w[0] for w in table]).astype(np.int64) - 1
+    from sklearn.datasets import load_svmlight_file
+
+    rows, labels = load_svmlight_file(path, dtype=np.float32)
+    return rows.toarray(), labels.astype(np.int64) - 1
 
 
 def _letter() -> Parts:
