@@ -507,62 +507,33 @@ def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple
     z, b = np.concatenate([z, z]), np.repeat([1.0, -1.0], len(z))
     # Scale the weights to order one, so that the gap is comparable for any number of rows.
     size = float(len(z))
-    problem = _Hinges(z, np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size))
-    t = np.maximum(b, 0.0) + 1.0
-    point = _Point(np.zeros(z.shape[1]), problem.top / 2, t, t - b)
+    top, q, penalty = np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size)
+    # Dual values lie in (0, top), t is positive, and so is the slack t - b - f.
+    theta, dual, t = np.zeros(z.shape[1]), top / 2, np.maximum(b, 0.0) + 1.0
+    slack = t - b
     for step in range(_MOST_STEPS):
-        gap, residual = problem.gap(point), problem.residual(point)
-        if gap < _TOLERANCE and np.abs(residual).max() < _TOLERANCE * size:
-            return point.theta, step
+        rest = top - dual
+        # The mean of the complementary products, and the gradient of the Lagrangian.
+        gap = float(dual @ slack + rest @ t) / (2 * size)
+        residual = penalty * theta - q + z.T @ dual
+        most = np.abs(residual).max()
+        if gap < _TOLERANCE and most < _TOLERANCE * size:
+            return theta, step
         # In a nearly unbounded problem, numbers underflow; the solver then fails with an error.
         with np.errstate(all="ignore"):
-            point = _moved(problem, point, gap, residual, alpha)
+            goal = gap * (0.1 if gap > most / size else 0.5)
+            r1, r2 = goal - dual * slack, goal - rest * t
+            scale = slack + dual * t / rest
+            shift = (r1 - dual * r2 / rest) / scale
+            curvature = np.diag(penalty + 1e-13 * size) + (z.T * (dual / scale)) @ z
+            d_theta = _solve(curvature, -residual - z.T @ shift, alpha)
+            d_dual = shift + dual / scale * (z @ d_theta)
+            d_t = (r2 + t * d_dual) / rest
+            d_slack = d_t - z @ d_theta
+            rate = _step_length((dual, d_dual), (rest, -d_dual), (t, d_t), (slack, d_slack))
+            theta, dual = theta + rate * d_theta, dual + rate * d_dual
+            t, slack = t + rate * d_t, slack + rate * d_slack
     raise ArithmeticError(_failure(alpha))
-
-
-class _Hinges(NamedTuple):
-    """Rows, upper bounds of the dual values, the linear term, and the penalty."""
-
-    z: Floats
-    top: Floats
-    q: Floats
-    penalty: Floats
-
-    def gap(self, at: _Point) -> float:
-        """Return the mean of the complementary products, which are zero at the optimum."""
-        rest = self.top - at.dual
-        return float(at.dual @ at.slack + rest @ at.t) / (2 * len(self.z))
-
-    def residual(self, at: _Point) -> Floats:
-        """Return the gradient of the Lagrangian."""
-        return self.penalty * at.theta - self.q + self.z.T @ at.dual
-
-
-class _Point(NamedTuple):
-    """Parameters, dual values in (0, top), t > 0, and slack t - b - f > 0."""
-
-    theta: Floats
-    dual: Floats
-    t: Floats
-    slack: Floats
-
-
-def _moved(problem: _Hinges, at: _Point, gap: float, residual: Floats, alpha: float) -> _Point:
-    """Return the point after a Newton step toward a smaller gap."""
-    z, size = problem.z, float(len(problem.z))
-    rest = problem.top - at.dual
-    scale = at.slack + at.dual * at.t / rest
-    goal = gap * (0.1 if gap > np.abs(residual).max() / size else 0.5)
-    r1, r2 = goal - at.dual * at.slack, goal - rest * at.t
-    shift = (r1 - at.dual * r2 / rest) / scale
-    curvature = np.diag(problem.penalty + 1e-13 * size) + (z.T * (at.dual / scale)) @ z
-    d_theta = _solve(curvature, -residual - z.T @ shift, alpha)
-    d_dual = shift + at.dual / scale * (z @ d_theta)
-    d_t = (r2 + at.t * d_dual) / rest
-    d_slack = d_t - z @ d_theta
-    rate = _step_length((at.dual, d_dual), (rest, -d_dual), (at.t, d_t), (at.slack, d_slack))
-    moves = (d_theta, d_dual, d_t, d_slack)
-    return _Point(*(value + rate * move for value, move in zip(at, moves, strict=True)))
 
 
 def _step_length(*pairs: tuple[Floats, Floats]) -> float:
