@@ -11,7 +11,7 @@ with :math:`\theta = (w, b)`; the intercept b, the last coordinate, is not penal
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -399,8 +399,8 @@ class LinearPU(PUEstimator):
         center, scale = standard_scale(rows.X, rows.weight)
         rows = replace(rows, X=np.column_stack([(rows.X - center) / scale, np.ones(len(rows))]))
         self.alpha_ = float(self._best_alpha(rows, prior) if self.alpha == "auto" else self.alpha)
-        risk = _Risk.of(rows, self.setting, prior)
-        theta, self.n_iter_ = _SOLVERS[self.loss](*risk, self.alpha_)
+        problem = _problem(rows, self.setting, prior)
+        theta, self.n_iter_ = _SOLVERS[self.loss](*problem, self.alpha_)
         self.coef_ = theta[:-1] / scale
         self.intercept_ = float(theta[-1] - center @ self.coef_)
 
@@ -410,35 +410,27 @@ class LinearPU(PUEstimator):
             return _ALPHA_OF_FEW
         risk = np.zeros(len(_ALPHAS))
         for train, test in self._folds(rows, _ALPHA_FOLDS):
-            learned, held = (_Risk.of(rows.take(i), self.setting, prior) for i in (train, test))
+            problem = _problem(rows.take(train), self.setting, prior)
+            z, c, q = _problem(rows.take(test), self.setting, prior)
             for k, alpha in enumerate(_ALPHAS):
                 try:
-                    risk[k] += held.value(logistic_minimum(*learned, alpha)[0])
+                    theta, _ = logistic_minimum(*problem, alpha)
                 except ArithmeticError:
                     risk[k] = np.inf
+                else:
+                    risk[k] += c @ np.logaddexp(0.0, z @ theta) - q @ theta
         return _ALPHAS[int(risk.argmin())]
 
     def _margin(self, X: Any) -> Floats:  # noqa: ANN401
         return np.asarray(X @ self.coef_ + self.intercept_)
 
 
-class _Risk(NamedTuple):
-    """Population rows z, their weights c, and the linear term q from the positives."""
-
-    z: Floats
-    c: Floats
-    q: Floats
-
-    @classmethod
-    def of(cls, rows: Rows, setting: Setting, prior: float) -> _Risk:
-        counts = rows.population(setting)
-        mass, pos = rows.mass[counts], rows.flags
-        pull = np.average(rows.X[pos], axis=0, weights=rows.positive_mass[pos])
-        return cls(rows.X[counts], mass / mass.sum(), prior * pull)
-
-    def value(self, theta: Floats) -> float:
-        """Return the logistic risk without the penalty."""
-        return float(self.c @ np.logaddexp(0.0, self.z @ theta) - self.q @ theta)
+def _problem(rows: Rows, setting: Setting, prior: float) -> tuple[Floats, Floats, Floats]:
+    """Return population rows z, their weights c, and the linear term q from the positives."""
+    counts = rows.population(setting)
+    mass, pos = rows.mass[counts], rows.flags
+    pull = np.average(rows.X[pos], axis=0, weights=rows.positive_mass[pos])
+    return rows.X[counts], mass / mass.sum(), prior * pull
 
 
 _MOST_STEPS = 200
