@@ -23,13 +23,7 @@ import numpy as np
 
 from noneg.bins import Binned, Binning, bin_scores
 from noneg.errors import InputError
-from noneg.lab.supersample import (
-    PUSupersample as PUSupersample,
-    Runs as Runs,
-    Supersample as Supersample,
-    draw_membership as draw_membership,
-    run as run,
-)
+from noneg.lab.supersample import PUSupersample, Runs, Supersample, draw_membership, run
 from noneg.theory import (
     Bound,
     generalization_bound as pu_bound,
@@ -46,6 +40,14 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.theory import Form
+
+__all__ = [
+    "GapAndBound", "Information", "PUSupersample", "Runs", "Supersample", "bin_gaps",
+    "binned_information", "covering_information", "draw_limit", "draw_membership", "ece_gaps",
+    "entropy_bound", "generalization_bound", "knn_information", "label_gaps", "mass_gaps",
+    "measure_information", "membership_noise", "plug_in_information", "printed_information",
+    "reuse_bound", "run", "samplewise_information",
+]  # fmt: skip
 
 
 def knn_information(
