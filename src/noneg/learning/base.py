@@ -53,7 +53,7 @@ _BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
 @dataclass(frozen=True, eq=False)
 class Rows(LabeledRows):
-    """Labeled rows to learn from, with their features in a table of any kind."""
+    """Labeled rows to learn from, with a table of any kind, and whether weights were given."""
 
     X: Any = None
     weighted: bool = False
@@ -80,8 +80,8 @@ class Rows(LabeledRows):
 
     def take(self, index: Places) -> Self:
         """Return the selected rows."""
-        e, table = self.propensity, _safe_indexing(self.X, index)
-        flags, mass, e = self.flags[index], self.mass[index], None if e is None else e[index]
+        e = None if self.propensity is None else self.propensity[index]
+        table, flags, mass = _safe_indexing(self.X, index), self.flags[index], self.mass[index]
         return replace(self, flags=flags, mass=mass, propensity=e, X=table)
 
     def for_law(self, setting: Setting) -> Self:
