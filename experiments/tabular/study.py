@@ -235,7 +235,7 @@ def real(_: Run) -> dict[str, list[Row]]:
 def held_out_ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     """Return the ranks of held-out positives among all rows, and the verdict of the report."""
     warnings.simplefilter("ignore")
-    prior = estimate_prior(discriminate(Rows(X, flags), "one-sample", 0))
+    prior = estimate_prior(discriminate(Rows(flags, np.ones(flags.size), X=X), "one-sample", 0))
     model = PUClassifier(setting="one-sample", prior=prior.value, n_jobs=1)
     folds = PUStratifiedKFold(5, setting="one-sample")
     p = cross_val_predict(model, X, flags, cv=folds, method="predict_proba")[:, 1]

@@ -4,7 +4,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from noneg.lab.datasets import BUNDLED, FETCHED, FILES, load
+from noneg.lab.datasets import BUNDLED, FILES, load
 
 # Number of rows, row shape, classes and test rows, from the descriptions of the data sets.
 KNOWN = {
@@ -68,10 +68,6 @@ def test_breast_cancer_has_malignant_as_class_one():
 def test_an_unknown_name_is_rejected_with_the_known_ones():
     with pytest.raises(ValueError, match=r"'name' must be one of breast_cancer, digits.*'iris'"):
         load("iris")
-
-
-def test_every_file_is_also_public():
-    assert set(FETCHED) == set(FILES)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -14,7 +14,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.metrics import roc_auc_score
 
 from noneg.learning import BoostedPU, boosting
-from noneg.learning.base import Rows
 from noneg.likelihood import LabeledRows, LabelLaw
 from noneg.tables.frames import Columns
 
@@ -54,9 +53,9 @@ class TestLikelihood:
     )
     def test_probability_of_a_label(self, f, prior, n_pos, setting):
         """c eta in one sample, a eta / (a eta + 1) in two; log odds of eta are f."""
-        rows = Rows(None, np.arange(100) < n_pos)
+        rows = LabeledRows(np.arange(100) < n_pos, np.ones(100))
         prior = max(prior, n_pos / 100)
-        law = LabelLaw.of(rows.labels, setting, prior)
+        law = LabelLaw.of(rows, setting, prior)
         eta = expit(f)
         if setting == "one-sample":
             chance = n_pos / (prior * 100) * eta
@@ -73,8 +72,8 @@ class TestLikelihood:
     def test_slope_and_curvature(self, f, prior, two):
         """The gradient is the derivative of the loss; the curvature bounds the second
         derivative."""
-        rows = Rows(None, np.arange(10) < 3)
-        law = LabelLaw.of(rows.labels, "two-sample" if two else "one-sample", prior)
+        rows = LabeledRows(np.arange(10) < 3, np.ones(10))
+        law = LabelLaw.of(rows, "two-sample" if two else "one-sample", prior)
 
         def loss(f):
             return law.loss(rows.flags, np.full(10, f))
@@ -269,7 +268,7 @@ def test_early_stopping_keeps_the_best_round():
     assert model.n_iter_ == model.losses_.argmin() + 1
     assert len(model.losses_) == model.n_iter_ + 10
     # The stored losses are those of the labels under the out-of-fold probabilities.
-    law = LabelLaw.of(Rows(None, flags).labels, "one-sample", 0.4)
+    law = LabelLaw.of(LabeledRows(flags, np.ones(flags.size)), "one-sample", 0.4)
     loss = law.loss(flags, logit(model.out_of_fold_)).mean()
     assert loss == pytest.approx(model.losses_.min(), rel=1e-6)
 

@@ -2,8 +2,7 @@
 
 Two come with scikit-learn and need no files. The others are read from the folder in the environment
 variable ``NONEG_DATA``; missing files are downloaded once from their public source and cached. To
-add a data set, write one function and add one line to `FILES` for your own file, or to `FETCHED`
-for a public one.
+add a data set, write a function that reads its public files, and add one line to `FILES`.
 
 A public file is accepted if its SHA-256 matches the published one; a comment gives the source of
 the hash. Two data sets have no published hash for their UCI file, so they come from OpenML through
@@ -12,7 +11,6 @@ scikit-learn, which checks OpenML's MD5.
 
 from __future__ import annotations
 
-import bz2
 import os
 import pickle
 import tarfile
@@ -112,33 +110,11 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     (1348, 64)
     """
     if name in BUNDLED:
-        return _named(name, BUNDLED[name]())
-    if name not in FILES:
+        parts = BUNDLED[name]()
+    elif name in FILES:
+        parts = _read(name, folder)
+    else:
         raise InputError("name", f"must be one of {', '.join([*BUNDLED, *FILES])}", value=name)
-    path = _find(name, folder)
-    if path is None:
-        return _named(name, FETCHED[name]())
-    with np.load(path, allow_pickle=False) as arrays:
-        return _named(name, FILES[name][1](arrays))
-
-
-def _find(name: str, folder: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file of a data set, or None if it must be downloaded."""
-    place = os.environ.get(FOLDER) if folder is None else folder
-    path = Path(place) / FILES[name][0] if place else None
-    if path is not None and path.is_file():
-        return path
-    if folder is not None or name not in FETCHED:
-        msg = (
-            f"the data set {name!r} needs the file {FILES[name][0]}, which is not in "
-            f"{place or 'any given folder'}. Put it there, or omit 'folder' to "
-            "download the public file."
-        )
-        raise FileNotFoundError(msg)
-    return None
-
-
-def _named(name: str, parts: Parts) -> Dataset:
     train, labels, test, test_labels = parts
     return Dataset(
         name=name,
@@ -147,6 +123,22 @@ def _named(name: str, parts: Parts) -> Dataset:
         X_test=test,
         y_test=test_labels.astype(np.int64),
     )
+
+
+def _read(name: str, folder: str | os.PathLike[str] | None) -> Parts:
+    """Read the file of a data set from the folder, or the public files if there is no folder."""
+    file, split, fetch = FILES[name]
+    place = os.environ.get(FOLDER) if folder is None else folder
+    if place and (path := Path(place, file)).is_file():
+        with np.load(path, allow_pickle=False) as arrays:
+            return split(arrays)
+    if folder is None:
+        return fetch()
+    msg = (
+        f"the data set {name!r} needs the file {file}, which is not in {folder}. Put it there, or "
+        "omit 'folder' to download the public file."
+    )
+    raise FileNotFoundError(msg)
 
 
 def _split(rows: NDArray[Any], labels: NDArray[Any], n: int | None = None) -> Parts:
@@ -241,10 +233,10 @@ def _usps() -> Parts:
 
 def _libsvm(path: Path) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return dense rows and labels; labels start at 1 in the file."""
-    with bz2.open(path, "rt", encoding="ascii") as lines:
-        table = [line.split() for line in lines]
-    rows = [[word.partition(":")[2] for word in words[1:]] for words in table]
-    return np.array(rows, dtype=np.float32), np.array([w[0] for w in table]).astype(np.int64) - 1
+    from sklearn.datasets import load_svmlight_file
+
+    rows, labels = load_svmlight_file(path, dtype=np.float32)
+    return rows.toarray(), labels.astype(np.int64) - 1
 
 
 def _letter() -> Parts:
@@ -315,21 +307,14 @@ def _openml(number: int) -> Parts:
 
 
 BUNDLED: dict[str, Callable[[], Parts]] = {"breast_cancer": _breast_cancer, "digits": _digits}
-FILES: dict[str, tuple[str, Callable[[Arrays], Parts]]] = {
-    "usps": ("usps.npz", _file),
-    "letter": ("letter.npz", partial(_file, n=LETTER_TRAINING)),
-    "mnist": ("mnist.npz", _file),
-    "cifar10": ("cifar10_20k.npz", _cifar10_file),
-    "covtype": ("covtype.npz", _covtype_file),
-    "spambase": ("spambase.npz", _file),
-    "credit_default": ("uci_credit_default.npz", _file),
-}
-FETCHED: dict[str, Callable[[], Parts]] = {
-    "usps": _usps,
-    "letter": _letter,
-    "mnist": _mnist,
-    "cifar10": _cifar10,
-    "covtype": _covtype,
-    "spambase": partial(_openml, 44),
-    "credit_default": partial(_openml, 42477),
+# For each data set, the file in the folder, the function that splits its arrays, and the function
+# that reads the public files.
+FILES: dict[str, tuple[str, Callable[[Arrays], Parts], Callable[[], Parts]]] = {
+    "usps": ("usps.npz", _file, _usps),
+    "letter": ("letter.npz", partial(_file, n=LETTER_TRAINING), _letter),
+    "mnist": ("mnist.npz", _file, _mnist),
+    "cifar10": ("cifar10_20k.npz", _cifar10_file, _cifar10),
+    "covtype": ("covtype.npz", _covtype_file, _covtype),
+    "spambase": ("spambase.npz", _file, partial(_openml, 44)),
+    "credit_default": ("uci_credit_default.npz", _file, partial(_openml, 42477)),
 }

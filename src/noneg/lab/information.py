@@ -15,21 +15,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from noneg.bins import Binned, Binning, bin_scores
 from noneg.errors import InputError
-from noneg.lab.supersample import (
-    PUSupersample as PUSupersample,
-    Runs as Runs,
-    Supersample as Supersample,
-    draw_membership as draw_membership,
-    run as run,
-)
+from noneg.lab.supersample import PUSupersample, Runs, Supersample, draw_membership, run
 from noneg.theory import (
     Bound,
     generalization_bound as pu_bound,
@@ -47,12 +41,17 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats
     from noneg.theory import Form
 
-
-NEIGHBORS = 3
+__all__ = [
+    "GapAndBound", "Information", "PUSupersample", "Runs", "Supersample", "bin_gaps",
+    "binned_information", "covering_information", "draw_limit", "draw_membership", "ece_gaps",
+    "entropy_bound", "generalization_bound", "knn_information", "label_gaps", "mass_gaps",
+    "measure_information", "membership_noise", "plug_in_information", "printed_information",
+    "reuse_bound", "run", "samplewise_information",
+]  # fmt: skip
 
 
 def knn_information(
-    values: ArrayLike, membership: ArrayLike, *, neighbors: int = NEIGHBORS, seed: int = 0
+    values: ArrayLike, membership: ArrayLike, *, neighbors: int = 3, seed: int = 0
 ) -> float:
     r"""Return a nearest-neighbor estimate of I(V; U) for a real value and a discrete one.
 
@@ -372,7 +371,19 @@ def samplewise_information(runs: Runs, *, unlabeled_only: bool = False, seed: in
     >>> bool((samplewise_information(runs) > 0.6).all())
     True
     """
-    return _samplewise(runs, runs.membership, unlabeled_only=unlabeled_only, seed=seed)
+    n = runs.supersample.n
+    if unlabeled_only:
+        if not isinstance(runs.supersample, PUSupersample):
+            msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
+            raise TypeError(msg)
+        n = runs.supersample.n_unlabeled
+    found = []
+    for values, coin in zip(-np.diff(runs.found)[:, :n, 0].T, runs.membership.T, strict=False):
+        # Repeated values have no density; require at least a third of the values to be distinct.
+        few = np.unique(values).size <= values.size / 3
+        kind = plug_in_information if few else partial(knn_information, seed=seed)
+        found.append(kind(values, coin))
+    return np.array(found)
 
 
 def binned_information(
@@ -434,28 +445,13 @@ def membership_noise(runs: Runs, *, unlabeled_only: bool = False, seed: int = 0)
     >>> bool(membership_noise(runs).mean() < samplewise_information(runs).mean())
     True
     """
-    return _samplewise(runs, _shuffled(runs, seed), unlabeled_only=unlabeled_only, seed=seed)
+    shuffled = replace(runs, membership=_shuffled(runs, seed))
+    return samplewise_information(shuffled, unlabeled_only=unlabeled_only, seed=seed)
 
 
 def _shuffled(runs: Runs, seed: int) -> Flags:
     """Return each pair's coins, shuffled over the draws."""
     return np.random.default_rng(seed).permuted(runs.membership, axis=0)
-
-
-def _samplewise(runs: Runs, membership: Flags, *, unlabeled_only: bool, seed: int) -> Floats:
-    n = runs.found.shape[1]
-    if unlabeled_only:
-        if not isinstance(runs.supersample, PUSupersample):
-            msg = "'unlabeled_only' requires the runs of a PUSupersample, got labeled pairs."
-            raise TypeError(msg)
-        n = runs.supersample.n_unlabeled
-    found = []
-    for values, coin in zip(-np.diff(runs.found[:, :n])[..., 0].T, membership.T, strict=False):
-        # Repeated values have no density; require at least a third of the values to be distinct.
-        few = np.unique(values).size <= values.size / 3
-        kind = plug_in_information if few else partial(knn_information, seed=seed)
-        found.append(kind(values, coin))
-    return np.array(found)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -635,17 +631,20 @@ def generalization_bound(
     >>> found.gap < found.bin_gap < found.bound.value, found.vacuous
     (True, False)
     """
-    edges = information if edge_information is None else edge_information
     pairs = runs.supersample
     if isinstance(pairs, PUSupersample):
         sizes = pairs.n_positive, pairs.n_unlabeled, pairs.prior
-        # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
-        kind: Any = {"binning": "width"} if lipschitz is None else {"binning": binning}
-        kind |= {"lipschitz": lipschitz or 0.0, "fcmi_unlabeled": edges}
-        bound = pu_bound(*sizes, bins=bins, fcmi=information, **kind)
+        bound = pu_bound(
+            *sizes,
+            bins=bins,
+            # Lemma 5 is the statistical part of Theorem 3, which is the same for both binnings.
+            binning="width" if lipschitz is None else binning,
+            lipschitz=lipschitz or 0.0,
+            fcmi=information,
+            fcmi_unlabeled=edge_information,
+        )
         if lipschitz is None:
-            parts: Any = {"statistical": bound.statistical, "information": bound.information}
-            bound = Bound(**parts, reference="PU-ECE, Lemma 5")
+            bound = replace(bound, binning=0.0, reference="PU-ECE, Lemma 5")
     elif lipschitz is None:
         bound = training_statistical_bound(pairs.n, bins=bins, ecmi=information, form=form)
     else:
@@ -655,7 +654,7 @@ def generalization_bound(
             binning=binning,
             lipschitz=lipschitz,
             ecmi=information,
-            fcmi=edges,
+            fcmi=information if edge_information is None else edge_information,
             form=form,
         )
     return _beside(bound, runs, _ece_gap, bins, binning)
@@ -776,20 +775,12 @@ def entropy_bound(
     if not 0.0 <= radius <= 1.0 / bins:
         raise InputError("radius", f"must lie in [0, 1/bins], got {radius!r} for {bins!r} bins.")
     printed = form == "printed"
+    nats, rounding = (bins * entropy, (2.0 + lipschitz) * radius) if printed else (entropy, 0.0)
     plain = labeled_generalization_bound(
-        n,
-        bins=bins,
-        binning="width",
-        lipschitz=lipschitz,
-        ecmi=bins * entropy if printed else entropy,
+        n, bins=bins, binning="width", lipschitz=lipschitz, ecmi=nats
     )
-    return Bound(
-        binning=plain.binning + ((2.0 + lipschitz) * radius if printed else 0.0),
-        statistical=plain.statistical,
-        information=plain.information,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 6",
-    )
+    binning = plain.binning + rounding
+    return replace(plain, binning=binning, form=form, reference=f"{FUTAMI}, Theorem 6")
 
 
 def _beside(

@@ -39,8 +39,21 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=np.generic)
 
 
+class _Pairs:
+    """Base class of both kinds of supersamples, whose arrays contain pairs."""
+
+    def digest(self) -> str:
+        """Return a name for these rows."""
+        found = hashlib.sha256()
+        for x in vars(self).values():
+            if isinstance(x, np.ndarray):
+                found.update(repr((x.shape, x.dtype.str)).encode())
+                found.update(np.ascontiguousarray(x).tobytes())
+        return found.hexdigest()[:16]
+
+
 @dataclass(frozen=True, eq=False)
-class Supersample:
+class Supersample(_Pairs):
     """Pairs of labeled rows.
 
     Attributes
@@ -95,13 +108,9 @@ class Supersample:
         """Return the scores of the chosen rows, from scores of shape (n, 2)."""
         return PUScores.from_labels(pick(self.y, membership), pick(found, membership))
 
-    def digest(self) -> str:
-        """Return a name for these rows."""
-        return _digest(self.X, self.y)
-
 
 @dataclass(frozen=True, eq=False)
-class PUSupersample:
+class PUSupersample(_Pairs):
     """Pairs of positive rows and pairs of unlabeled rows (PU-ECE paper, Appendix B).
 
     In memberships and scores, the unlabeled pairs come first, as in the paper.
@@ -172,10 +181,6 @@ class PUSupersample:
         chosen, n = pick(found, membership), self.n_unlabeled
         return PUScores(chosen[n:], chosen[:n], prior=self.prior, setting="two-sample")
 
-    def digest(self) -> str:
-        """Return a name for these rows."""
-        return _digest(self.positive, self.unlabeled)
-
 
 def draw_membership(n: int, *, seed: int, draw: int) -> Bits:
     """Return n fair coins, which depend only on the seed and the draw number.
@@ -207,14 +212,6 @@ def _pairing(n: int, seed: int, name: str) -> NDArray[np.int64]:
         raise InputError(name, f"must contain at least two rows to form a pair, got {n}.")
     order = stream(seed, f"pairs of {name}").permutation(n)
     return order[: n // 2 * 2].reshape(-1, 2)
-
-
-def _digest(*arrays: NDArray[Any]) -> str:
-    found = hashlib.sha256()
-    for x in arrays:
-        found.update(repr((x.shape, x.dtype.str)).encode())
-        found.update(np.ascontiguousarray(x).tobytes())
-    return found.hexdigest()[:16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,18 +321,19 @@ def run(
     fit = train if callable(train) else _classifier(train, supersample)
     bits = np.stack([draw_membership(supersample.n, seed=seed, draw=k) for k in range(draws)])
     found = np.empty((draws, supersample.n, 2))
-    store = None
-    if folder is not None:
-        stem = f"{name}-{supersample.digest()}-{seed}"
-        store = _Store(Path(folder), stem, supersample, keep)
-    for k in range(draws):
+    stem = "" if folder is None else f"{name}-{supersample.digest()}-{seed}"
+    files = [Path(folder or "", f"{stem}-{k}.scorer") for k in range(draws)]
+    for k, file in enumerate(files):
         trained = partial(fit, *supersample.training(bits[k]), seed + k)
-        found[k] = store.scores(k, trained) if store else _score(supersample, trained())
+        if folder is None:
+            found[k] = _score(supersample, trained())
+        else:
+            found[k] = _stored_scores(supersample, file, trained, keep)
         if progress is not None:
             progress(k + 1)
-    if store is None or keep is None:
+    if keep is None:
         return Runs(supersample, bits, found)
-    return Runs(supersample, bits, found, tuple(map(store.file, range(draws))), keep[1])
+    return Runs(supersample, bits, found, tuple(files), keep[1])
 
 
 def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
@@ -343,45 +341,37 @@ def _score(supersample: Supersample | PUSupersample, scorer: Scorer) -> Floats:
     return np.asarray(scorer(supersample.rows()), dtype=np.float64).reshape(supersample.n, 2)
 
 
-@dataclass(frozen=True)
-class _Store:
-    """A folder with the scores of each draw and, optionally, the scorers."""
+def _stored_scores(
+    supersample: Supersample | PUSupersample,
+    file: Path,
+    trained: Callable[[], Scorer],
+    keep: Keep | None,
+) -> Floats:
+    """Return the scores of one draw, from disk if they are there, with the scorer if it is kept."""
+    path, shape = file.with_name(f"{file.stem}.npy"), (supersample.n, 2)
+    if path.exists() and (keep is None or file.exists()):
+        stored: Floats = np.load(path, allow_pickle=False)
+        if stored.shape != shape or stored.dtype != np.float64:
+            msg = f"contains {path.name}, which does not have shape {shape}. Remove that file."
+            raise InputError("folder", msg)
+        return stored
+    file.parent.mkdir(parents=True, exist_ok=True)
+    scorer = trained() if keep is None else _stored_scorer(file, trained, *keep)
+    found = _score(supersample, scorer)
+    with replacing(path) as partial, partial.open("wb") as stream:
+        np.save(stream, found, allow_pickle=False)
+    return found
 
-    folder: Path
-    stem: str
-    supersample: Supersample | PUSupersample
-    keep: Keep | None
 
-    def __post_init__(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-
-    def file(self, draw: int, ending: str = ".scorer") -> Path:
-        return self.folder / f"{self.stem}-{draw}{ending}"
-
-    def scores(self, draw: int, trained: Callable[[], Scorer]) -> Floats:
-        """Return the scores of one draw, from disk if available."""
-        path, shape = self.file(draw, ".npy"), (self.supersample.n, 2)
-        if path.exists() and (self.keep is None or self.file(draw).exists()):
-            kept: Floats = np.load(path, allow_pickle=False)
-            if kept.shape != shape or kept.dtype != np.float64:
-                msg = f"contains {path.name}, which does not have shape {shape}. Remove that file."
-                raise InputError("folder", msg)
-            return kept
-        found = _score(self.supersample, self._scorer(draw, trained))
-        with replacing(path) as partial, partial.open("wb") as stream:
-            np.save(stream, found, allow_pickle=False)
-        return found
-
-    def _scorer(self, draw: int, trained: Callable[[], Scorer]) -> Scorer:
-        if self.keep is None:
-            return trained()
-        (save, load), file = self.keep, self.file(draw)
-        if file.exists():
-            return load(file)
-        made = trained()
-        with replacing(file) as partial:
-            save(made, partial)
-        return made
+def _stored_scorer(
+    file: Path, trained: Callable[[], Scorer], save: Callable[[Scorer, Path], object], load: Load
+) -> Scorer:
+    if file.exists():
+        return load(file)
+    made = trained()
+    with replacing(file) as partial:
+        save(made, partial)
+    return made
 
 
 def _classifier(model: object, supersample: Supersample | PUSupersample) -> Train:

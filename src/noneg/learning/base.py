@@ -29,14 +29,13 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.likelihood import LabeledRows
+from noneg.performance import proxy_accuracy
 from noneg.recalibration.recalibrated import check_binary
 from noneg.scores import PUScores
-from noneg.sklearn import PUStratifiedKFold, scorer
+from noneg.sklearn import PUStratifiedKFold
 from noneg.tables.frames import Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Flags, Floats, Places
@@ -52,27 +51,20 @@ _KINDS = (np.float64, np.float32)
 _BELOW_ONE, _ABOVE_HALF = np.nextafter([1.0, 0.5], [0.0, 1.0])
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows to learn from: a table of any kind, labels, and optional weights and propensities."""
+@dataclass(frozen=True, eq=False)
+class Rows(LabeledRows):
+    """Labeled rows to learn from, with a table of any kind, and whether weights were given."""
 
-    X: Any
-    flags: Flags
-    weight: Floats | None = None
-    propensity: Floats | None = None
+    X: Any = None
+    weighted: bool = False
 
     def __len__(self) -> int:
         return int(self.flags.size)
 
     @property
-    def mass(self) -> Floats:
-        """Weight of each row."""
-        return np.ones(len(self)) if self.weight is None else self.weight
-
-    @property
-    def labels(self) -> LabeledRows:
-        """The rows without their features."""
-        return LabeledRows(self.flags, self.mass, self.propensity)
+    def weight(self) -> Floats | None:
+        """Weights for methods that may not accept any; None if none were given."""
+        return self.mass if self.weighted else None
 
     def scores(self, score: Floats, setting: Setting, prior: float | None = None) -> PUScores:
         """Return scores of the rows, under SCAR or the given propensities."""
@@ -88,14 +80,15 @@ class Rows:
 
     def take(self, index: Places) -> Self:
         """Return the selected rows."""
-        rest = (None if x is None else x[index] for x in (self.weight, self.propensity))
-        return type(self)(_safe_indexing(self.X, index), self.flags[index], *rest)
+        e = None if self.propensity is None else self.propensity[index]
+        table, flags, mass = _safe_indexing(self.X, index), self.flags[index], self.mass[index]
+        return replace(self, flags=flags, mass=mass, propensity=e, X=table)
 
-    def as_random(self, setting: Setting) -> Self:
+    def for_law(self, setting: Setting) -> Self:
         """Return the rows with propensities as weights on the labeled rows, for two samples."""
         if self.propensity is None or is_pooled(setting):
             return self
-        return replace(self, weight=self.labels.as_random().mass, propensity=None)
+        return replace(self.as_random(), weighted=True)
 
 
 @dataclass(eq=False, repr=False)
@@ -158,20 +151,21 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         check_same_length(X=_num_samples(rows), y=flags.size)
-        w = None if weight is None else _check_sample_weight(weight, flags, dtype=np.float64)
-        if w is not None and (w < 0.0).any():
-            raise InputError("sample_weight", "must not be negative", value=float(w.min()))
+        mass = _check_sample_weight(weight, flags, dtype=np.float64)
+        if (mass < 0.0).any():
+            raise InputError("sample_weight", "must not be negative", value=float(mass.min()))
         if propensity is not None and is_labeled(self.setting):
             raise InputError("propensity", "must not be given with setting='labeled'")
         e = None if propensity is None else check_propensity(propensity, flags.size)
         other = "negative" if is_labeled(self.setting) else "unlabeled row"
         for found, what in ((flags, "labeled positive"), (~flags, other)):
-            if not (found if w is None else found & (w > 0.0)).any():
+            if not mass[found].any():
                 msg = f"must contain at least one {what}, got none: only one class is present."
                 raise InputError("y", msg)
         # Keep the labels as given: 0, -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
-        return _counted(Rows(rows, flags, w, e))
+        made = Rows(flags, mass, e, rows, weighted=weight is not None)
+        return made if mass.all() else made.take(np.flatnonzero(mass))
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
         """Return the input as numbers; learners that accept any table override this."""
@@ -204,7 +198,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return check_prior(self.prior)
         if rows.propensity is not None and is_pooled(self.setting):
             # Each labeled row represents 1/e positives.
-            share = float(rows.labels.positive_mass[rows.flags].sum() / rows.mass.sum())
+            share = float(rows.positive_mass[rows.flags].sum() / rows.mass.sum())
             return check_prior(share)
         self.prior_estimate_ = self._estimate_prior(rows)
         return float(np.clip(self.prior_estimate_.value, 1e-6, 1.0 - 1e-6))
@@ -281,12 +275,12 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_labeled(self.setting):
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
-        # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
-        threshold = float(_ABOVE_HALF)
-        accuracy = scorer("proxy_accuracy", setting=self.setting, prior=prior, threshold=threshold)
         flags = check_flags(column_or_1d(y), "y", self.positive_label)
-        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return float(accuracy(_ByFlags(self), X, flags, **weight))
+        mass = _check_sample_weight(sample_weight, flags, dtype=np.float64)
+        rows = Rows(flags, mass, weighted=sample_weight is not None)
+        scores = rows.scores(self.predict_proba(X)[:, 1], self.setting, prior)
+        # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
+        return proxy_accuracy(scores, threshold=float(_ABOVE_HALF))
 
     def _folds(self, rows: Rows, folds: int) -> list[tuple[Places, Places]]:
         """Split the rows into folds, stratified by label."""
@@ -297,23 +291,6 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             min(folds, fewest), setting=self.setting, random_state=self.random_state
         )
         return list(deal.split(rows.flags, rows.flags))
-
-
-class _ByFlags(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A fitted learner whose classes are False and True, as scorers require."""
-
-    def __init__(self, model: PUEstimator) -> None:
-        self.model, self.classes_ = model, np.array([False, True])
-
-    def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
-        return self.model.predict_proba(X)
-
-
-def _counted(rows: Rows) -> Rows:
-    """Drop rows with zero weight."""
-    if rows.weight is None or rows.weight.all():
-        return rows
-    return rows.take(np.flatnonzero(rows.weight))
 
 
 def _log_odds(positive: Floats) -> Floats:
@@ -336,13 +313,3 @@ def standard_scale(
         mean = np.average(rows, axis=0, weights=weight)
         deviation = np.sqrt(np.average((rows - mean) ** 2, axis=0, weights=weight))
     return mean, np.where(deviation > 0.0, deviation, 1.0)
-
-
-def in_parallel(
-    work: Callable[..., Any], arguments: list[tuple[Any, ...]], n_jobs: int | None
-) -> list[Any]:
-    """Return the results of a function for each tuple of arguments, in parallel if requested."""
-    from sklearn.utils.parallel import Parallel, delayed
-
-    found: list[Any] = Parallel(n_jobs=n_jobs)(delayed(work)(*each) for each in arguments)
-    return found

@@ -217,16 +217,16 @@ class BoostedPU(PUEstimator):
         self.out_of_fold_[there] = p
 
     def _line(self, rows: Rows, f: Floats) -> tuple[float, float]:
-        rows = rows.as_random(self.setting)
-        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
+        rows = rows.for_law(self.setting)
+        law = LabelLaw.of(rows, self.setting, self.prior_)
         share = float(rows.flags @ rows.mass / rows.mass.sum())
         mean = share if self.prior_ is None else self.prior_
-        return law.line(rows.labels, f, rows.population(self.setting), mean)
+        return law.line(rows, f, rows.population(self.setting), mean)
 
     def _growth(self, rows: Rows) -> Growth:
         self.columns_ = Columns.of(rows.X)
-        rows = rows.as_random(self.setting)
-        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
+        rows = rows.for_law(self.setting)
+        law = LabelLaw.of(rows, self.setting, self.prior_)
         categories = [] if self.columns_ is None else list(self.columns_.categories)
         return Growth(replace(rows, X=self._numbers(rows.X)), law, self, categories)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from torch import nn
 
-    from noneg.arrays import Flags, Floats
+    from noneg.arrays import Floats
     from noneg.learning.contract import Algorithm, PUData
     from noneg.learning.task import Correction
     from noneg.learning.training import Fit, Precision
@@ -196,7 +196,7 @@ class PUClassifier(PUEstimator):
         labeled = is_labeled(self.setting)
         if not labeled:
             self._known_prior("to choose a learner")
-        law = LabelLaw.of(rows.labels, self.setting, self.prior_)
+        law = LabelLaw.of(rows, self.setting, self.prior_)
         able = [x for x in _able(rows) if TABLE_LEARNERS[x].takes_labels or not labeled]
         losses = dict.fromkeys(able, 0.0)
         for train, test in self._folds(rows, AUTO_FOLDS):
@@ -215,16 +215,15 @@ class PUClassifier(PUEstimator):
             if given is not None:
                 remedy = "Use a learner for tables, such as BoostedPU."
                 raise InputError(name, "must not be given to a network", remedy=remedy)
-        algorithm = find_algorithm(self._kind)
-        table, flags = rows.X, rows.flags
+        algorithm, table = find_algorithm(self._kind), rows.X
         self._center, self._scale = np.zeros(1, table.dtype), np.ones(1, table.dtype)
         if self.standardize and table.ndim == 2:
             self._center, self._scale = standard_scale(table)
-        table = self._scaled(table)
-        fit = self._train(algorithm, table, flags)
+        rows = replace(rows, X=self._scaled(table))
+        fit = self._train(algorithm, rows)
         self.algorithm_, self.history_ = fit.algorithm.to("cpu"), fit.history
         if self._recalibrates(algorithm):
-            self.calibrator_ = self._calibrator(algorithm, table, rows)
+            self.calibrator_ = self._calibrator(algorithm, rows)
 
     def _recalibrates(self, algorithm: Algorithm) -> bool:
         if self.recalibrate is None or (self.recalibrate == "default" and algorithm.selected):
@@ -233,22 +232,22 @@ class PUClassifier(PUEstimator):
             self._known_prior("to recalibrate (or pass recalibrate=None)")
         return self.prior_ is not None
 
-    def _calibrator(self, algorithm: Algorithm, table: NDArray[np.float32], rows: Rows) -> Any:  # noqa: ANN401
-        score, flags = np.empty(len(table)), rows.flags
+    def _calibrator(self, algorithm: Algorithm, rows: Rows) -> Calibrator:
+        score = np.empty(len(rows))
         for train, test in self._folds(rows, self.folds or 3):
-            held = self._train(algorithm, table[train], flags[train]).algorithm
-            score[test] = sigmoid(_log_odds(held, table[test]))
+            trained = self._train(algorithm, rows.take(train)).algorithm
+            score[test] = sigmoid(_log_odds(trained, rows.X[test]))
         method = "auto" if self.recalibrate in (None, "default") else self.recalibrate
         return make(method).fit(rows.scores(score, self.setting, self.prior_))
 
-    def _train(self, algorithm: Algorithm, table: NDArray[np.float32], flags: Flags) -> Fit:
+    def _train(self, algorithm: Algorithm, rows: Rows) -> Fit:
         from noneg.learning.algorithms import find_algorithm
         from noneg.learning.networks import MLP
         from noneg.learning.training import Trainer
 
-        own, size = self.get_params(deep=False), int(np.prod(table.shape[1:]))
+        own, size = self.get_params(deep=False), int(np.prod(rows.X.shape[1:]))
         shared = {item.name: own[item.name] for item in fields(Trainer) if item.name in own}
-        data, held = self._split(algorithm, table, flags)
+        data, held = self._split(algorithm, rows)
         if self.epochs is None:
             epoch = max(1, data.n_unl // self.batch_size)
             steps = min(max(EPOCHS * epoch, LEAST_STEPS), MOST_STEPS)
@@ -263,19 +262,17 @@ class PUClassifier(PUEstimator):
             validation=held,
         )
 
-    def _split(
-        self, algorithm: Algorithm, table: NDArray[np.float32], flags: Flags
-    ) -> tuple[PUData, PUData | None]:
+    def _split(self, algorithm: Algorithm, rows: Rows) -> tuple[PUData, PUData | None]:
         share = self.validation
         if share is None:
             share = VALIDATION if algorithm.needs_validation else 0.0
         if not share:
-            return _data(table, flags), None
+            return _data(rows), None
         splitter = PUStratifiedShuffleSplit(
             1, setting=self.setting, test_size=share, random_state=self.random_state
         )
-        train, test = next(splitter.split(table, flags))
-        return _data(table[train], flags[train]), _data(table[test], flags[test])
+        train, test = next(splitter.split(rows.flags, rows.flags))
+        return _data(rows.take(train)), _data(rows.take(test))
 
     def _scaled(self, rows: NDArray[Any]) -> NDArray[np.float32]:
         return np.asarray((rows - self._center) / self._scale, dtype=np.float32)
@@ -317,12 +314,12 @@ def _able(rows: Rows) -> tuple[str, ...]:
     return CANDIDATES if columns is None or not columns.categories else CANDIDATES[:1]
 
 
-def _data(rows: NDArray[np.float32], flags: Flags) -> PUData:
+def _data(rows: Rows) -> PUData:
     import torch
 
     from noneg.learning.contract import PUData
 
-    return PUData(torch.as_tensor(rows[flags]), torch.as_tensor(rows[~flags]))
+    return PUData(torch.as_tensor(rows.X[rows.flags]), torch.as_tensor(rows.X[~rows.flags]))
 
 
 def _log_odds(algorithm: Algorithm, rows: NDArray[np.float32]) -> Floats:

@@ -48,10 +48,10 @@ class MarginLoss:
     ----------
     positive : callable
         Loss when the label is positive, elementwise.
-    logit : callable
-        Log odds of the probability that the margin represents.
     proper : bool
         Whether the population optimum is the class probability.
+    logit : callable
+        Log odds of the probability that the margin represents; by default, the margin itself.
 
     Examples
     --------
@@ -62,43 +62,25 @@ class MarginLoss:
     """
 
     positive: Callable[[Tensor], Tensor]
-    logit: Callable[[Tensor], Tensor]
     proper: bool
+    logit: Callable[[Tensor], Tensor] = lambda f: f
 
     def negative(self, f: Tensor) -> Tensor:
         """Return the loss when the label is negative; all losses here are symmetric."""
         return self.positive(-f)
 
 
-def _same(f: Tensor) -> Tensor:
-    return f
-
-
-def _logistic(f: Tensor) -> Tensor:
-    return softplus(-f)
-
-
-def _sigmoid(f: Tensor) -> Tensor:
-    return torch.sigmoid(-f)
-
-
-def _squared(f: Tensor) -> Tensor:
-    return (1.0 - f).square() / 4.0
-
-
 def _squared_logit(f: Tensor) -> Tensor:
     return (2.0 * torch.atanh(f.clamp(-1.0, 1.0))).clamp(-LARGEST_LOGIT, LARGEST_LOGIT)
 
 
-def _double_hinge(f: Tensor) -> Tensor:
-    return torch.maximum(-f, torch.relu((1.0 - f) / 2.0))
-
-
 LOSSES: dict[str, MarginLoss] = {
-    "logistic": MarginLoss(_logistic, _same, proper=True),
-    "sigmoid": MarginLoss(_sigmoid, _same, proper=False),
-    "squared": MarginLoss(_squared, _squared_logit, proper=True),
-    "double-hinge": MarginLoss(_double_hinge, _same, proper=False),
+    "logistic": MarginLoss(lambda f: softplus(-f), proper=True),
+    "sigmoid": MarginLoss(lambda f: torch.sigmoid(-f), proper=False),
+    "squared": MarginLoss(lambda f: (1.0 - f).square() / 4.0, proper=True, logit=_squared_logit),
+    "double-hinge": MarginLoss(
+        lambda f: torch.maximum(-f, torch.relu((1.0 - f) / 2.0)), proper=False
+    ),
 }
 
 

@@ -10,8 +10,8 @@ with :math:`\theta = (w, b)`; the intercept b, the last coordinate, is not penal
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -20,11 +20,12 @@ from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_array, get_tags
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
 from noneg.checks import Setting, check_count, check_number, is_pooled
 from noneg.errors import InputError
-from noneg.learning.base import PUEstimator, Rows, in_parallel, standard_scale
+from noneg.learning.base import PUEstimator, Rows, standard_scale
 from noneg.likelihood import LabelLaw
 from noneg.randomness import stream
 from noneg.recalibration.recalibrated import weight_options
@@ -135,8 +136,8 @@ class WeightedPU(Wrapper):
 
     def _learn(self, rows: Rows) -> None:
         prior = self._known_prior("to WeightedPU")
-        rows = rows.as_random(self.setting)
-        law = LabelLaw.of(rows.labels, self.setting, prior)
+        rows = rows.for_law(self.setting)
+        law = LabelLaw.of(rows, self.setting, prior)
         flags, one_sample = rows.flags, is_pooled(self.setting)
         g = np.clip(self._out_of_fold(rows), _EDGE, 1.0 - _EDGE)
         ratio = (1.0 - law.rate) / law.rate * g / (1.0 - g)
@@ -165,8 +166,9 @@ class WeightedPU(Wrapper):
     def _out_of_fold(self, rows: Rows) -> Floats:
         out = np.full(len(rows), rows.flags.mean())
         folds = self._folds(rows, check_count(self.folds, "folds", 2))
-        parts = [(rows.take(train), _safe_indexing(rows.X, test)) for train, test in folds]
-        found = in_parallel(self._scored, parts, self.n_jobs)
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._scored)(rows.take(train), rows.take(test).X) for train, test in folds
+        )
         for (_, test), score in zip(folds, found, strict=True):
             out[test] = score
         return out
@@ -261,7 +263,7 @@ class BaggingPU(Wrapper):
     def _learn(self, rows: Rows) -> None:
         flags, mass = rows.flags, rows.mass
         if self.prior_ is not None:
-            LabelLaw.of(rows.labels, self.setting, self.prior_)
+            LabelLaw.of(rows, self.setting, self.prior_)
         n_pos = float(mass[flags].sum())
         self._labeled_share = n_pos / float(mass.sum()) if is_pooled(self.setting) else 0.0
         unl = np.flatnonzero(~flags)
@@ -272,7 +274,7 @@ class BaggingPU(Wrapper):
             drawn = random.choice(unl.size, size=size, p=chance)
             pos = self._positives(rows, random)
             work.append((rows, pos, unl, drawn, int(random.integers(2**31))))
-        found = in_parallel(self._one, work, self.n_jobs)
+        found = Parallel(n_jobs=self.n_jobs)(delayed(self._one)(*each) for each in work)
         self.estimators_ = [model for model, _ in found]
         scores = np.array([score for _, score in found])
         count = np.isfinite(scores).sum(0)
@@ -284,7 +286,7 @@ class BaggingPU(Wrapper):
         pos = np.flatnonzero(rows.flags)
         if rows.weight is None and rows.propensity is None:
             return pos
-        mass = rows.labels.positive_mass[pos]
+        mass = rows.positive_mass[pos]
         return pos[random.choice(pos.size, size=pos.size, p=mass / mass.sum())]
 
     def _one(
@@ -393,53 +395,42 @@ class LinearPU(PUEstimator):
         if self.alpha != "auto" and check_number(self.alpha, "alpha", "a number above 0") <= 0.0:
             raise InputError("alpha", "must be 'auto' or above 0", value=self.alpha)
         prior = self._known_prior("to LinearPU")
-        LabelLaw.of(rows.labels, self.setting, prior)
+        LabelLaw.of(rows, self.setting, prior)
         center, scale = standard_scale(rows.X, rows.weight)
-        z = np.column_stack([(rows.X - center) / scale, np.ones(len(rows))])
-        whole = _Risk.of(z, rows, self.setting, prior)
-        self.alpha_ = float(self._best_alpha(z, rows) if self.alpha == "auto" else self.alpha)
-        theta, self.n_iter_ = _SOLVERS[self.loss](*whole, self.alpha_)
+        rows = replace(rows, X=np.column_stack([(rows.X - center) / scale, np.ones(len(rows))]))
+        self.alpha_ = float(self._best_alpha(rows, prior) if self.alpha == "auto" else self.alpha)
+        problem = _problem(rows, self.setting, prior)
+        theta, self.n_iter_ = _SOLVERS[self.loss](*problem, self.alpha_)
         self.coef_ = theta[:-1] / scale
         self.intercept_ = float(theta[-1] - center @ self.coef_)
 
-    def _best_alpha(self, z: Floats, rows: Rows) -> float:
+    def _best_alpha(self, rows: Rows, prior: float) -> float:
         """Return the penalty with the smallest logistic risk on held-out rows."""
         if rows.mass[rows.flags].sum() < _FEW:
             return _ALPHA_OF_FEW
         risk = np.zeros(len(_ALPHAS))
         for train, test in self._folds(rows, _ALPHA_FOLDS):
-            learned, held = (
-                _Risk.of(z[i], rows.take(i), self.setting, float(self.prior_ or 0.0))
-                for i in (train, test)
-            )
+            problem = _problem(rows.take(train), self.setting, prior)
+            z, c, q = _problem(rows.take(test), self.setting, prior)
             for k, alpha in enumerate(_ALPHAS):
                 try:
-                    risk[k] += held.value(logistic_minimum(*learned, alpha)[0])
+                    theta, _ = logistic_minimum(*problem, alpha)
                 except ArithmeticError:
                     risk[k] = np.inf
+                else:
+                    risk[k] += c @ np.logaddexp(0.0, z @ theta) - q @ theta
         return _ALPHAS[int(risk.argmin())]
 
     def _margin(self, X: Any) -> Floats:  # noqa: ANN401
         return np.asarray(X @ self.coef_ + self.intercept_)
 
 
-class _Risk(NamedTuple):
-    """Population rows z, their weights c, and the linear term q from the positives."""
-
-    z: Floats
-    c: Floats
-    q: Floats
-
-    @classmethod
-    def of(cls, z: Floats, rows: Rows, setting: Setting, prior: float) -> _Risk:
-        counts = rows.population(setting)
-        mass, pos = rows.mass[counts], rows.flags
-        pull = np.average(z[pos], axis=0, weights=rows.labels.positive_mass[pos])
-        return cls(z[counts], mass / mass.sum(), prior * pull)
-
-    def value(self, theta: Floats) -> float:
-        """Return the logistic risk without the penalty."""
-        return float(self.c @ np.logaddexp(0.0, self.z @ theta) - self.q @ theta)
+def _problem(rows: Rows, setting: Setting, prior: float) -> tuple[Floats, Floats, Floats]:
+    """Return population rows z, their weights c, and the linear term q from the positives."""
+    counts = rows.population(setting)
+    mass, pos = rows.mass[counts], rows.flags
+    pull = np.average(rows.X[pos], axis=0, weights=rows.positive_mass[pos])
+    return rows.X[counts], mass / mass.sum(), prior * pull
 
 
 _MOST_STEPS = 200
@@ -508,62 +499,33 @@ def double_hinge_minimum(z: Floats, c: Floats, q: Floats, alpha: float) -> tuple
     z, b = np.concatenate([z, z]), np.repeat([1.0, -1.0], len(z))
     # Scale the weights to order one, so that the gap is comparable for any number of rows.
     size = float(len(z))
-    problem = _Hinges(z, np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size))
-    t = np.maximum(b, 0.0) + 1.0
-    point = _Point(np.zeros(z.shape[1]), problem.top / 2, t, t - b)
+    top, q, penalty = np.tile(c, 2) / 2 * size, q * size, _penalty(z.shape[1], alpha * size)
+    # Dual values lie in (0, top), t is positive, and so is the slack t - b - f.
+    theta, dual, t = np.zeros(z.shape[1]), top / 2, np.maximum(b, 0.0) + 1.0
+    slack = t - b
     for step in range(_MOST_STEPS):
-        gap, residual = problem.gap(point), problem.residual(point)
-        if gap < _TOLERANCE and np.abs(residual).max() < _TOLERANCE * size:
-            return point.theta, step
+        rest = top - dual
+        # The mean of the complementary products, and the gradient of the Lagrangian.
+        gap = float(dual @ slack + rest @ t) / (2 * size)
+        residual = penalty * theta - q + z.T @ dual
+        most = np.abs(residual).max()
+        if gap < _TOLERANCE and most < _TOLERANCE * size:
+            return theta, step
         # In a nearly unbounded problem, numbers underflow; the solver then fails with an error.
         with np.errstate(all="ignore"):
-            point = _moved(problem, point, gap, residual, alpha)
+            goal = gap * (0.1 if gap > most / size else 0.5)
+            r1, r2 = goal - dual * slack, goal - rest * t
+            scale = slack + dual * t / rest
+            shift = (r1 - dual * r2 / rest) / scale
+            curvature = np.diag(penalty + 1e-13 * size) + (z.T * (dual / scale)) @ z
+            d_theta = _solve(curvature, -residual - z.T @ shift, alpha)
+            d_dual = shift + dual / scale * (z @ d_theta)
+            d_t = (r2 + t * d_dual) / rest
+            d_slack = d_t - z @ d_theta
+            rate = _step_length((dual, d_dual), (rest, -d_dual), (t, d_t), (slack, d_slack))
+            theta, dual = theta + rate * d_theta, dual + rate * d_dual
+            t, slack = t + rate * d_t, slack + rate * d_slack
     raise ArithmeticError(_failure(alpha))
-
-
-class _Hinges(NamedTuple):
-    """Rows, upper bounds of the dual values, the linear term, and the penalty."""
-
-    z: Floats
-    top: Floats
-    q: Floats
-    penalty: Floats
-
-    def gap(self, at: _Point) -> float:
-        """Return the mean of the complementary products, which are zero at the optimum."""
-        rest = self.top - at.dual
-        return float(at.dual @ at.slack + rest @ at.t) / (2 * len(self.z))
-
-    def residual(self, at: _Point) -> Floats:
-        """Return the gradient of the Lagrangian."""
-        return self.penalty * at.theta - self.q + self.z.T @ at.dual
-
-
-class _Point(NamedTuple):
-    """Parameters, dual values in (0, top), t > 0, and slack t - b - f > 0."""
-
-    theta: Floats
-    dual: Floats
-    t: Floats
-    slack: Floats
-
-
-def _moved(problem: _Hinges, at: _Point, gap: float, residual: Floats, alpha: float) -> _Point:
-    """Return the point after a Newton step toward a smaller gap."""
-    z, size = problem.z, float(len(problem.z))
-    rest = problem.top - at.dual
-    scale = at.slack + at.dual * at.t / rest
-    goal = gap * (0.1 if gap > np.abs(residual).max() / size else 0.5)
-    r1, r2 = goal - at.dual * at.slack, goal - rest * at.t
-    shift = (r1 - at.dual * r2 / rest) / scale
-    curvature = np.diag(problem.penalty + 1e-13 * size) + (z.T * (at.dual / scale)) @ z
-    d_theta = _solve(curvature, -residual - z.T @ shift, alpha)
-    d_dual = shift + at.dual / scale * (z @ d_theta)
-    d_t = (r2 + at.t * d_dual) / rest
-    d_slack = d_t - z @ d_theta
-    rate = _step_length((at.dual, d_dual), (rest, -d_dual), (at.t, d_t), (at.slack, d_slack))
-    moves = (d_theta, d_dual, d_t, d_slack)
-    return _Point(*(value + rate * move for value, move in zip(at, moves, strict=True)))
 
 
 def _step_length(*pairs: tuple[Floats, Floats]) -> float:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import normalize, softplus
 
 from noneg.errors import InputError
-from noneg.learning.contract import Algorithm, Choice, average, hyper
+from noneg.learning.contract import Algorithm, Batch, Choice, PUData, average, hyper
 from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from noneg.learning.contract import Batch, PUData
-    from noneg.learning.task import Correction
 
 # The slope of the square root is infinite at 0.
 _LEAST_DISTANCE = 1e-6
@@ -113,16 +107,15 @@ class NcPU(Algorithm):
     keep_label: float = hyper(0.99, Choice(0.9, 0.99))
     width: int = 128
 
-    name: ClassVar[str] = "ncpu"
-    title: ClassVar[str] = "NcPU"
-    citation: ClassVar[str] = "Zhao, Tu, Zheng, Wang, Wang, Feagin and Jiao (ICLR 2026)"
-    probability: ClassVar[str] = (
+    name = "ncpu"
+    title = "NcPU"
+    citation = "Zhao, Tu, Zheng, Wang, Wang, Feagin and Jiao (ICLR 2026)"
+    probability = (
         "A score: the probability of a label that is set to 0 where the score is already low."
     )
-    needs_prior: ClassVar[bool] = False
-    corrections: ClassVar[tuple[Correction, ...]] = ()
-    bench_corrections: ClassVar[tuple[Correction, ...]] = ()
-    needs_strong: ClassVar[bool] = True
+    needs_prior = False
+    corrections = ()
+    needs_strong = True
 
     def build(self, network: nn.Module) -> dict[str, nn.Module]:
         """Return the network with its heads, and keep a copy without predictor as the target."""
