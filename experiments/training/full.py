@@ -55,7 +55,7 @@ def selections(run: Run) -> None:
 def features(run: Run) -> dict[str, list[dict]]:
     """Train with labels that favor a feature or a class."""
     runs = finished(run, train(run, plan.features()))
-    return {"features": _chosen(runs, "proxy_accuracy")}
+    return {"features": _chosen(runs, "proxy_accuracy"), "time": times(run, "features", runs)}
 
 
 def later(run: Run) -> dict[str, list[dict]]:
@@ -67,7 +67,17 @@ def two_samples(run: Run) -> dict[str, list[dict]]:
     """Train the methods that the paper corrects in two samples, where they need no correction."""
     runs = finished(run, train(run, plan.two_samples()))
     rows = zip(runs["setting"], runs["record"], strict=True)
-    return {"two_samples": [{"setting": s} | row for s, r in rows for row in _configuration(r)]}
+    return {
+        "two_samples": [{"setting": s} | row for s, r in rows for row in _configuration(r)],
+        "time": times(run, "two samples", runs),
+    }
+
+
+def times(run: Run, part: str, runs: pd.DataFrame) -> list[dict]:
+    """Return the stored times, with those of one part replaced."""
+    path = run.out / "time.csv"
+    kept = [row for row in read(path) if row["part"] != part] if path.exists() else []
+    return kept + _time(runs.assign(part=part))
 
 
 def tables(run: Run) -> dict[str, list[dict]]:
