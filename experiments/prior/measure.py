@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from experiments.prior.study import GAUSSIAN, Cell, draw
+from experiments.prior.study import GAUSSIAN, draw
 from experiments.tables import Row
 from noneg.prior import (
     FROM_SCORES,
@@ -46,7 +46,7 @@ def scored(samples: FeatureSamples, model: object) -> tuple[ScoreLaws, np.ndarra
 def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Row]:
     """Yield a row for each method."""
     warnings.simplefilter("error", RuntimeWarning)
-    positive, unlabeled, hidden = draw(Cell(world, prior, n_positive, seed))
+    positive, unlabeled, hidden = draw(world, prior, n_positive, seed)
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     start = time.process_time()
     laws, u = scored(samples, classifier(world))
@@ -75,11 +75,11 @@ def estimate(name: str, estimator, data, training: float) -> Row:
     return {"method": name, "value": share, "low": low, "high": high, "seconds": seconds}
 
 
-def choice(cell: Cell) -> tuple[float, float, bool]:
+def choice(world: str, prior: float, n_positive: int, seed: int) -> tuple[float, float, bool]:
     """Return the errors with the chosen classifier and with the forest, and whether curves were
     chosen."""
-    positive, unlabeled, _ = draw(cell)
+    positive, unlabeled, _ = draw(world, prior, n_positive, seed)
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     pair = [scored(samples, model) for model in (None, default_forest())]
-    chosen, forest = (abs(Dedpul().find(laws).share - cell.prior) for laws, _ in pair)
+    chosen, forest = (abs(Dedpul().find(laws).share - prior) for laws, _ in pair)
     return chosen, forest, not np.array_equal(pair[0][1], pair[1][1])

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
-from experiments.prior.study import REDUCIBLE, Cell, identifiable
+from experiments.prior.study import REDUCIBLE, counts, identifiable
 from experiments.tables import Tables, standard_error
 from noneg.prior.base import separable
 
@@ -29,7 +29,7 @@ def load(tables: Tables) -> pd.DataFrame:
     data = pd.concat([study, everywhere], ignore_index=True)
     for name in ("low", "high", "seconds"):
         data[name] = pd.to_numeric(data[name])
-    data["best"] = [identifiable(Cell(*cell)) for cell in data[CELL].itertuples(index=False)]
+    data["best"] = [identifiable(*cell[:2]) for cell in data[CELL].itertuples(index=False)]
     data["bias"] = data["value"] - data["prior"]
     data["error"] = data["bias"].abs()
     return data
@@ -95,7 +95,7 @@ def coverage(data: pd.DataFrame):
 def reducible(data: pd.DataFrame) -> pd.DataFrame:
     """Return what the default finds if negatives contain positives, and whether it is flagged."""
     own = data[(data["method"] == DEFAULT) & data["world"].str.startswith("gauss")].copy()
-    sizes = [Cell(r.world, r.prior, r.n_positive, 0).n_unlabeled for r in own.itertuples()]
+    sizes = [sum(counts(r.world, r.prior, r.n_positive)) for r in own.itertuples()]
     own["flagged"] = [
         not separable(
             SimpleNamespace(separation=r.auc_pu, n_positive=r.n_positive, n_unlabeled=size),
