@@ -14,6 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Final, Self, TypeAlias
 
 import numpy as np
@@ -115,6 +116,12 @@ def converged_breaks(
         right = np.concatenate([middle[halve], right[halve]])
         coarse = np.concatenate([lower[..., halve], upper[..., halve]], axis=-1)
     return np.unique(np.concatenate(found))
+
+
+def integrate(integrand: Integrand, breaks: Floats, **tolerance: float) -> tuple[Floats, Floats]:
+    """Return the panels on which an integrand has converged, and its integral over each."""
+    panels = converged_breaks(integrand, breaks, **tolerance)
+    return panels, panel_integrals(integrand, panels[:-1], panels[1:])
 
 
 def sign_changes(function: Integrand, grid: Floats) -> Floats:
@@ -257,8 +264,7 @@ class LogitLaw(ABC):
 
         panels = self.breaks()
         cuts = np.clip(last_logit(checked_edges(edges)), panels[0], panels[-1])
-        panels = converged_breaks(integrand, np.union1d(panels, cuts))
-        integrals = panel_integrals(integrand, panels[:-1], panels[1:])
+        panels, integrals = integrate(integrand, np.union1d(panels, cuts))
         bins = np.searchsorted(cuts, panels[:-1], side="right")
         rows = integrals.reshape(-1, bins.size)
         sums: Floats = np.array([np.bincount(bins, r, cuts.size + 1) for r in rows], np.float64)
@@ -294,8 +300,7 @@ class LogitLaw(ABC):
 
     def _logit_quantiles(self, levels: Floats) -> Floats:
         """Find the panel of each level by its cumulative mass, then the point by Newton steps."""
-        panels = converged_breaks(self.density, self.breaks())
-        mass = panel_integrals(self.density, panels[:-1], panels[1:])
+        panels, mass = integrate(self.density, self.breaks())
         below = np.concatenate([[0.0], np.cumsum(mass)])
         panel = np.clip(np.searchsorted(below, levels, side="right") - 1, 0, mass.size - 1)
         return self._solve(levels - below[panel], panels[panel], panels[panel + 1])
@@ -318,16 +323,11 @@ class LogitLaw(ABC):
 
 
 def mean_absolute(
-    law: LogitLaw,
-    gap: Integrand,
-    ends: Sequence[float] = (),
-    *,
-    absolute: float = 1e-15,
-    relative: float = 1e-13,
+    law: LogitLaw, gap: Integrand, ends: Sequence[float] = (), **tolerance: float
 ) -> float:
     """Return the mean of ``|gap|`` over a distribution; `ends` are further places where gap bends.
 
-    The panels also end where gap changes its sign.
+    The panels also end where gap changes its sign; the tolerances are those of `converged_breaks`.
     """
 
     def integrand(logits: Floats) -> Floats:
@@ -338,8 +338,8 @@ def mean_absolute(
     position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
     grid = np.interp(position, np.arange(breaks.size), breaks)
     panels = np.union1d(breaks, sign_changes(gap, grid))
-    panels = converged_breaks(integrand, panels, absolute=absolute, relative=relative)
-    return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+    _, integrals = integrate(integrand, panels, **tolerance)
+    return float(integrals.sum())
 
 
 def checked_edges(edges: ArrayLike) -> Floats:
@@ -648,21 +648,21 @@ class MixtureLaw(LogitLaw):
         for name, column in zip(("weights", "means", "sds"), columns, strict=True):
             object.__setattr__(self, name, tuple(column.tolist()))
 
+    def _log_parts(self, logits: Floats) -> list[Floats]:
+        """Return the logarithm of each component's part of the density."""
+        components = zip(self.weights, self.means, self.sds, strict=True)
+        return [
+            math.log(weight / (sd * math.sqrt(2 * math.pi))) - ((logits - mean) / sd) ** 2 / 2
+            for weight, mean, sd in components
+        ]
+
     def log_density(self, logits: Floats) -> Floats:
         """Logarithm of the density of the logit, computed without underflow."""
-        total = np.full(np.shape(logits), -np.inf)
-        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
-            log_peak = math.log(weight / (sd * math.sqrt(2 * math.pi)))
-            total = np.logaddexp(total, log_peak - ((logits - mean) / sd) ** 2 / 2)
-        return total
+        return reduce(np.logaddexp, self._log_parts(logits))
 
     def density(self, logits: Floats) -> Floats:
         """Density of the logit."""
-        total = np.zeros(np.shape(logits))
-        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
-            peak = weight / (sd * math.sqrt(2 * math.pi))
-            total += peak * np.exp(-(((logits - mean) / sd) ** 2) / 2)
-        return total
+        return reduce(np.add, map(np.exp, self._log_parts(logits)))
 
     def breaks(self) -> Floats:
         """Every component's mean plus -9 to 9 standard deviations, and the bends of the sigmoid."""
