@@ -16,7 +16,6 @@ from scipy.special import stdtrit
 
 from noneg.checks import check_level, least_prior
 from noneg.errors import InputError
-from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
 from noneg.prior.samples import (
     FeatureSamples,
@@ -172,14 +171,9 @@ class PriorEstimate(Record):
         limit = largest_prior(scores, level=self.level) if self.is_bound else most
         low = max(self.low, half_a_row)
         high = min(self.high, most, max(limit, low))
-        return scores.with_knowledge(
-            Knowledge.given(
-                min(max(self.value, low), high),
-                (low, high),
-                kind=self.kind,
-                selection=scores.selection,
-            )
-        )
+        value = min(max(self.value, low), high)
+        given = scores.with_prior(value, (low, high)).knowledge
+        return scores.with_knowledge(given.replaced(kind=self.kind))
 
     def __str__(self) -> str:
         value, low, high = fitting(self.value, self.low, self.high)

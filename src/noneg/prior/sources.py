@@ -375,8 +375,9 @@ def from_earlier(
 
 def _counted(rows: Floats, edges: Floats) -> Counts:
     """Count the rows in each bin."""
-    counts = np.bincount(np.searchsorted(edges[1:-1], rows), minlength=edges.size - 1) + 0.0
-    return Counts(np.zeros_like(counts), counts, np.array([0.0, rows.size]), pooled=False)
+    counts = np.bincount(np.searchsorted(edges[1:-1], rows), minlength=edges.size - 1)
+    squares, none = np.array([0.0, rows.size]), np.zeros(counts.size)
+    return Counts(none, counts.astype(np.float64), squares, pooled=False)
 
 
 def _alarm(p_value: float, sentence: str) -> tuple[str, ...]:

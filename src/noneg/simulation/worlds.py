@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -535,20 +535,16 @@ class World(ABC):
         >>> world.draw(100, 1000, setting="two-sample", seed=0).prior
         0.5
         """
-        setting = check_setting(setting)
+        setting, rng = check_setting(setting), generator(seed)
+        sizes = _used(setting, n_positive=n_positive, n_unlabeled=n_unlabeled, n=n)
         if is_labeled(setting):
-            _refuse(setting, n_positive=n_positive, n_unlabeled=n_unlabeled)
-            scores, y = self.draw_rows(_finite("n", n), seed)
+            scores, y = self.draw_rows(sizes[0], rng)
             return PUScores.from_labels(y, scores)
-        _refuse(setting, n=n)
-        if not is_pooled(setting):
-            rng = generator(seed)
-            positive = _sample("n_positive", n_positive, self.positive_law(), rng)
-            unlabeled = _sample("n_unlabeled", n_unlabeled, self.marginal_law(), rng)
-            return PUScores(positive, unlabeled, prior=self.prior, setting="two-sample")
-        labeled = _finite("n_positive", n_positive)
-        n_rows = labeled + _finite("n_unlabeled", n_unlabeled)
-        return self._draw_one_sample(labeled, n_rows, generator(seed))
+        if is_pooled(setting):
+            return self._draw_one_sample(sizes[0], sum(sizes), rng)
+        both = zip((self.positive_law(), self.marginal_law()), sizes, strict=True)
+        samples = [law if size == math.inf else law.draw(size, seed=rng) for law, size in both]
+        return PUScores(*samples, prior=self.prior, setting=setting)
 
     def _draw_one_sample(self, n_positive: int, n: int, rng: np.random.Generator) -> PUScores:
         expected = self.prior * n  # Compared with a tolerance for rounding, as in PUScores.
@@ -572,14 +568,6 @@ class World(ABC):
         return PUScores.from_pu_labels(labeled, scores, prior=self.prior, setting="one-sample")
 
 
-def _sample(
-    name: str, size: float | None, law: LogitLaw, rng: np.random.Generator
-) -> Floats | LogitLaw:
-    if size == math.inf:
-        return law
-    return law.draw(_finite(name, size), seed=rng)
-
-
 def _finite(name: str, size: float | None) -> int:
     """Return `size` as an int, or raise an error unless it is an integer of at least 1."""
     if size is None or not 1 <= size < math.inf or size != int(size):
@@ -589,14 +577,19 @@ def _finite(name: str, size: float | None) -> int:
     return int(size)
 
 
-def _refuse(setting: Setting, **sizes: float | None) -> None:
-    """Raise an error if a size is given that the setting does not use."""
+def _used(setting: Setting, **sizes: float | None) -> list[Any]:
+    """Return the sizes that the setting uses, checked; raise an error if others are given."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
     wanted = (Argument("n"),) if is_labeled(setting) else both
+    found: list[Any] = []
     for name, size in sizes.items():
-        if size is not None:
+        if Argument(name) in wanted:
+            infinite = size == math.inf and not is_pooled(setting)
+            found.append(size if infinite else _finite(name, size))
+        elif size is not None:
             rule = f"is not used in the {setting!r} setting"
             raise InputError(name, rule, value=size, remedy=("Pass ", *wanted, "."))
+    return found
 
 
 Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]

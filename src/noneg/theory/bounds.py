@@ -837,7 +837,7 @@ def optimal_bins(
     by_order = order_rule(n_positive, n_unlabeled, prior)
     check(binning=binning, lipschitz=lipschitz, rule=rule)
     if rule == "bound":
-        kinds = {"binning": binning, "lipschitz": lipschitz}
+        kinds: dict[str, Any] = {"binning": binning, "lipschitz": lipschitz}
         bound = partial(bias_bound, n_positive, n_unlabeled, prior, **kinds)
         return least_bound(bound, n_unlabeled)[1]
     if rule == "rule":

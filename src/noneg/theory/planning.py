@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import bdtr, bdtrik
@@ -144,7 +144,7 @@ def plan(  # noqa: PLR0913 - two methods share one question
     def by_bound(positives: float, rows: float) -> tuple[float, int]:
         if rows < 2:
             return math.inf, 1
-        kinds = {"binning": binning, "lipschitz": lipschitz, "delta": delta}
+        kinds: dict[str, Any] = {"binning": binning, "lipschitz": lipschitz, "delta": delta}
         return least_bound(partial(bias_bound, positives, rows, prior, **kinds), rows)
 
     def half_width(positives: float, rows: float) -> float:
