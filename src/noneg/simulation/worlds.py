@@ -136,10 +136,15 @@ def sign_changes(function: Integrand, grid: Floats) -> Floats:
     signs = np.sign(function(grid))
     flips = np.flatnonzero(signs[:-1] * signs[1:] < 0)
     left, right, sign = grid[flips], grid[flips + 1], signs[flips]
+    return bisected(lambda v: np.sign(function(v)) == sign, left, right)
+
+
+def bisected(is_below: Callable[[Floats], Flags], left: Floats, right: Floats) -> Floats:
+    """Return the point in every panel ``[left[i], right[i]]`` up to which a test is true."""
     for _ in range(_MAX_HALVINGS):
         middle = (left + right) / 2
-        same = np.sign(function(middle)) == sign
-        left, right = np.where(same, middle, left), np.where(same, right, middle)
+        below = is_below(middle)
+        left, right = np.where(below, middle, left), np.where(below, right, middle)
     return (left + right) / 2
 
 
@@ -148,9 +153,6 @@ Seed: TypeAlias = int | np.random.Generator
 SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # Where it bends.
 
 _GRID_PER_PANEL: Final = 16  # Points for finding sign changes.
-_MAX_NEWTON_STEPS: Final = 80
-
-_QUANTILE_TOLERANCE: Final = 1e-13  # Relative to a panel; the next Newton step is far smaller.
 
 
 def generator(seed: object) -> np.random.Generator:
@@ -299,27 +301,16 @@ class LogitLaw(ABC):
         return np.where(levels == 0, 0.0, np.where(levels == 1, 1.0, scores))
 
     def _logit_quantiles(self, levels: Floats) -> Floats:
-        """Find the panel of each level by its cumulative mass, then the point by Newton steps."""
+        """Find the panel of each level by its cumulative mass, then the point by bisection."""
         panels, mass = integrate(self.density, self.breaks())
         below = np.concatenate([[0.0], np.cumsum(mass)])
         panel = np.clip(np.searchsorted(below, levels, side="right") - 1, 0, mass.size - 1)
-        return self._solve(levels - below[panel], panels[panel], panels[panel + 1])
+        start, target = panels[panel], levels - below[panel]
 
-    def _solve(self, target: Floats, left: Floats, right: Floats) -> Floats:
-        """Solve ``mass of [left, v] = target`` for v by Newton steps confined to a bracket."""
-        low, high = left, right
-        point = (left + right) / 2
-        for _ in range(_MAX_NEWTON_STEPS):
-            excess = panel_integrals(self.density, left, point) - target
-            low, high = np.where(excess < 0, point, low), np.where(excess < 0, high, point)
-            slope = np.maximum(self.density(point), np.finfo(np.float64).tiny)
-            newton = point - excess / slope
-            inside = (newton > low) & (newton < high)
-            moved = np.where(inside, newton, (low + high) / 2)
-            if np.all(np.abs(moved - point) <= _QUANTILE_TOLERANCE * (right - left)):
-                return moved
-            point = moved
-        return point
+        def is_below(points: Floats) -> Flags:
+            return panel_integrals(self.density, start, points) < target
+
+        return bisected(is_below, start, panels[panel + 1])
 
 
 def mean_absolute(

@@ -24,6 +24,7 @@ rows were seen, so it carries no information, and the bound would decrease to ze
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -917,11 +918,7 @@ def first_true(test: Callable[[int], bool]) -> int:
     high = 1
     while not test(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, lo=high // 2 + 1, hi=high, key=test)  # noqa: FBT003
 
 
 def _factor(binning: Binning, lipschitz: float) -> float:
