@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from noneg.arrays import Flags, Floats, Integers
+from noneg.arrays import Flags, Floats, Integers, bisected
 from noneg.checks import Setting, check_prior, check_setting, is_labeled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
@@ -137,15 +137,6 @@ def sign_changes(function: Integrand, grid: Floats) -> Floats:
     flips = np.flatnonzero(signs[:-1] * signs[1:] < 0)
     left, right, sign = grid[flips], grid[flips + 1], signs[flips]
     return bisected(lambda v: np.sign(function(v)) == sign, left, right)
-
-
-def bisected(is_below: Callable[[Floats], Flags], left: Floats, right: Floats) -> Floats:
-    """Return the point in every panel ``[left[i], right[i]]`` up to which a test is true."""
-    for _ in range(_MAX_HALVINGS):
-        middle = (left + right) / 2
-        below = is_below(middle)
-        left, right = np.where(below, middle, left), np.where(below, right, middle)
-    return (left + right) / 2
 
 
 Seed: TypeAlias = int | np.random.Generator
