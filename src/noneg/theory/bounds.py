@@ -49,6 +49,9 @@ PU_ECE = "PU-ECE"
 
 FUTAMI = "Futami & Fujisawa 2024"
 
+# Variance and information of a term that a bound does not have.
+NO_ROWS = 0.0, 0.0
+
 # The number of rows that mass bins divide comes last.
 SIZES = ("n", "n_positive", "n_unlabeled")
 
@@ -130,6 +133,22 @@ def training_deviation(variance: float, bins: int, information: float) -> tuple[
     """
     blind = 2.0 * deviation(variance, bins)
     return blind, 2.0 * deviation(variance, bins, information) - blind
+
+
+def training_parts(
+    bins: int, lipschitz: float, rows: tuple[float, float], edges: tuple[float, float]
+) -> dict[str, float]:
+    """Return the parts of a bound on training rows from the variance and information of each term.
+
+    One term is due to the rows in given bins, the other one to the edges of mass bins.
+    """
+    statistical, information = training_deviation(rows[0], bins, rows[1])
+    blind, known = training_deviation(edges[0], bins, edges[1])
+    return {
+        "binning": (1.0 + lipschitz) * (1.0 / bins + blind),
+        "statistical": statistical,
+        "information": information + (1.0 + lipschitz) * known,
+    }
 
 
 def binning_part(
@@ -524,17 +543,10 @@ def generalization_bound(
     sizes = {"n_positive": n_positive, "n_unlabeled": n_unlabeled}
     check(**sizes, prior=prior, binning=binning, bins=bins, lipschitz=lipschitz)
     check(fcmi=fcmi, fcmi_unlabeled=edge_information)
-    rate = prior**2 / n_positive + 1.0 / n_unlabeled
-    statistical, information = training_deviation(rate, bins, fcmi)
-    edges, known_edges = 0.0, 0.0
-    if binning == "mass":
-        edges, known_edges = training_deviation(1.0 / n_unlabeled, bins, edge_information)
-    return Bound(
-        binning=(1.0 + lipschitz) * (1.0 / bins + edges),
-        statistical=statistical,
-        information=information + (1.0 + lipschitz) * known_edges,
-        reference=f"{PU_ECE}, Theorem 3",
-    )
+    rows = prior**2 / n_positive + 1.0 / n_unlabeled, fcmi
+    edges = (1.0 / n_unlabeled, edge_information) if binning == "mass" else NO_ROWS
+    parts = training_parts(bins, lipschitz, rows, edges)
+    return Bound(**parts, form="corrected", reference=f"{PU_ECE}, Theorem 3")
 
 
 def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
@@ -655,13 +667,8 @@ def training_binning_bound(
     0.2165
     """
     check(form=form, n=n, binning="mass", bins=bins, lipschitz=lipschitz, fcmi=fcmi)
-    blind, known = _reuse_parts(n, bins, fcmi, form)
-    return Bound(
-        binning=(1.0 + lipschitz) * (1.0 / bins + blind),
-        information=(1.0 + lipschitz) * known,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 8",
-    )
+    parts = training_parts(bins, lipschitz, NO_ROWS, (_edge_variance(n, form), fcmi))
+    return Bound(**parts, form=form, reference=f"{FUTAMI}, Theorem 8")
 
 
 def labeled_generalization_bound(
@@ -710,23 +717,17 @@ def labeled_generalization_bound(
     >>> round(labeled_generalization_bound(4000, **options, form="printed").value, 4)
     0.433
     """
-    check(form=form, n=n, binning=binning, bins=bins, lipschitz=lipschitz)
-    statistical = training_statistical_bound(n, bins=bins, ecmi=ecmi, form=form)
-    if binning == "width":
-        edges = Bound(binning=(1.0 + lipschitz) / bins, reference="")
-    elif fcmi is None:
-        rule = "must be given for equal-mass bins, whose edges depend on the training rows"
-        remedy = "Pass it (vc_information bounds it), or binning='width'."
-        raise InputError("fcmi", rule, remedy=remedy)
-    else:
-        edges = training_binning_bound(n, bins=bins, lipschitz=lipschitz, fcmi=fcmi, form=form)
-    return Bound(
-        binning=edges.binning,
-        statistical=statistical.statistical,
-        information=statistical.information + edges.information,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 5",
-    )
+    check(form=form, n=n, binning=binning, bins=bins, lipschitz=lipschitz, ecmi=ecmi)
+    edges = NO_ROWS
+    if binning == "mass":
+        if fcmi is None:
+            rule = "must be given for equal-mass bins, whose edges depend on the training rows"
+            remedy = "Pass it (vc_information bounds it), or binning='width'."
+            raise InputError("fcmi", rule, remedy=remedy)
+        check(fcmi=fcmi)
+        edges = _edge_variance(n, form), fcmi
+    parts = training_parts(bins, lipschitz, (1.0 / n, ecmi), edges)
+    return Bound(**parts, form=form, reference=f"{FUTAMI}, Theorem 5")
 
 
 def reuse_bound(
@@ -775,8 +776,9 @@ def reuse_bound(
     second = fcmi if delta2_information is None else delta2_information
     check(form=form, n=n, binning="mass", bins=bins, fcmi=fcmi)
     check(delta1_information=first, delta2_information=second)
-    blind, known = _reuse_parts(n, bins, first, form)
-    blind_bins, known_bins = _reuse_parts(n, bins, second, form)
+    variance = _edge_variance(n, form)
+    blind, known = training_deviation(variance, bins, first)
+    blind_bins, known_bins = training_deviation(variance, bins, second)
     is_corollary = delta1_information is not None or delta2_information is not None
     return Bound(
         statistical=blind + blind_bins,
@@ -786,10 +788,9 @@ def reuse_bound(
     )
 
 
-def _reuse_parts(n: float, bins: int, information: float, form: Form) -> tuple[float, float]:
-    """Return the deviation of the bin indicators of training rows, blind and informed parts."""
-    variance = 1.0 / n if form == "corrected" else 0.25 / n
-    return training_deviation(variance, bins, information)
+def _edge_variance(n: float, form: Form) -> float:
+    """Return the variance factor of the bin indicators of training rows."""
+    return 1.0 / n if form == "corrected" else 0.25 / n
 
 
 def optimal_bins(
