@@ -21,15 +21,7 @@ from experiments.tables import Row, Tables, column, distinct, percent, pick, rec
 from noneg import PUScores
 from noneg.calibration import calibration_test, debiased_ece
 from noneg.metrics import estimate
-from noneg.prior import (
-    ESTIMATORS,
-    FROM_SCORES,
-    BestBin,
-    Dedpul,
-    Quick,
-    discriminate,
-    estimate_prior,
-)
+from noneg.prior import ESTIMATORS, FROM_SCORES, discriminate, estimate_prior, find_estimator
 from noneg.prior.base import TrainedEstimator
 from noneg.verdict import verdict_key
 
@@ -85,8 +77,8 @@ def measure_points(world: str, prior: float, size: int, trials: int) -> list[Row
     rng, found = seeded("points", world, prior, size), []
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
-        dedpul, limit = Dedpul().find(laws).share, laws.largest_prior(0.95)
-        best, bin_ = Quick().find(laws).share, BestBin().find(laws).share
+        methods, limit = map(find_estimator, ("dedpul", "quick", "bbe")), laws.largest_prior(0.95)
+        dedpul, best, bin_ = (method.find(laws).share for method in methods)
         (tpr, _), (ppr, _) = laws.cuts()
         lowest = min(1.0, float((ppr / tpr).min()))
         found.append([best, lowest, dedpul, min(dedpul, limit), min(dedpul, best), bin_])

@@ -52,7 +52,7 @@ FUTAMI = "Futami & Fujisawa 2024"
 # Variance and information of a term that a bound does not have.
 NO_ROWS = 0.0, 0.0
 
-# The number of rows that mass bins divide comes last.
+# In a call of `check`, the number of rows that mass bins divide comes last.
 SIZES = ("n", "n_positive", "n_unlabeled")
 
 CHOICES = {
@@ -182,7 +182,7 @@ def check(**given: Any) -> None:  # noqa: ANN401
     """Raise an error for arguments that the theorems do not cover; their names are their rules."""
     for name, value in given.items():
         if name in SIZES:
-            check_size(value, name)
+            _check_size(value, name)
         elif name in CHOICES:
             known, remedy = CHOICES[name]
             check_choice(value, name, known, remedy)
@@ -197,7 +197,7 @@ def check(**given: Any) -> None:  # noqa: ANN401
             raise InputError(name, rule, value=value, remedy="Pass an upper bound.")
 
 
-def check_size(value: float, name: str) -> None:
+def _check_size(value: float, name: str) -> None:
     """Raise an error for a sample size below one."""
     if not value >= 1:
         remedy = "Pass the number of rows (math.inf if the population itself is known)."

@@ -21,15 +21,7 @@ from noneg.checks import check_choice, check_level, check_number, check_prior, c
 from noneg.errors import Argument, InputError
 from noneg.intervals import z_score
 from noneg.results import Record
-from noneg.theory.bounds import (
-    Binning,
-    bias_bound,
-    check,
-    check_size,
-    first_true,
-    least_bound,
-    optimal_bins,
-)
+from noneg.theory.bounds import Binning, bias_bound, check, first_true, least_bound, optimal_bins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -204,7 +196,7 @@ def _smallest(error_of: Callable[[int], float], eps: float, most: int) -> int:
 
 def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: str) -> None:
     """Raise an error if a fixed sample is too small for `eps`, for any size of the other one."""
-    check_size(size, name)
+    check(**{name: size})
     if size > MOST_ROWS or size != int(size):
         msg = f"must be an integer up to {MOST_ROWS}, got {size!r}."
         raise InputError(name, msg, remedy="Pass the number of rows.")
