@@ -150,11 +150,12 @@ def _load(folder: Path, name: str, unused: tuple[str, ...]) -> ModuleType:
     if not (folder / f"{name}.py").is_file():
         msg = f"'--originals' must hold {folder.name}/{name}.py; clone the two repositories there."
         raise SystemExit(msg)
-    sys.modules |= {other: MagicMock() for other in unused}
+    stand_ins = {other: MagicMock() for other in unused if other not in sys.modules}
+    sys.modules.update(stand_ins)
     with patch.object(sys, "path", [str(folder), *sys.path]):
         found = importlib.import_module(name)
     for other, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
-        if other in unused or (file and folder in Path(file).parents):
+        if other in stand_ins or (file and folder.resolve() in Path(file).parents):
             del sys.modules[other]
     return found
