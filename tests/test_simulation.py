@@ -536,12 +536,6 @@ def test_halving_stops_at_its_limit(monkeypatch):
     assert panels.tolist() == [0, 0.25, 0.375, 0.5, 1]
 
 
-def test_quantile_search_stops_at_its_limit_inside_the_panel(monkeypatch):
-    monkeypatch.setattr("noneg.simulation.worlds._MAX_NEWTON_STEPS", 1)
-    normal = MixtureLaw(weights=[1.0], means=[0.0], sds=[1.0])
-    assert 1 < logit(normal.quantiles(norm.cdf(1.8))) < 2
-
-
 def test_sign_changes_are_found_to_rounding():
     roots = sign_changes(lambda v: (v - 0.1) * (v - 0.7) * (v + 3), np.linspace(-5, 5, 24))
     np.testing.assert_allclose(roots, [-3, 0.1, 0.7], atol=1e-15)

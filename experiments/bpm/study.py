@@ -148,10 +148,7 @@ def ead(curve: np.ndarray, truth: np.ndarray) -> float:
 
 def likelihood_curve(scores: PUScores) -> np.ndarray:
     """The maximum likelihood curve in the same family, fitted row by row, on the grid."""
-    _, positive = scores.in_order()
-    s = np.concatenate([chunk[0] for chunk in scores.in_order()])
-    y = np.arange(s.size) >= s.size - positive[0].size
-    limits = CurveRows(scores).limits
+    (s, y), limits = scores.as_given(), CurveRows(scores).limits
     x = design(s, 1.0 - s, limits)
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
@@ -167,16 +164,16 @@ def likelihood_curve(scores: PUScores) -> np.ndarray:
 def table4_row(world: str, n: int, runs: int) -> Row:
     """Return the distances from the true curve for our curve, histogram binning, and maximum
     likelihood."""
-    truth, value = WORLDS[world].posterior(GRID), np.empty((runs, 3))
+    truth, found = WORLDS[world].posterior(GRID), []
     for run in range(runs):
         scores = draw(world, LABELED, n, seeded("table 4", world, n, run))
         histogram = histograms(scores, GRID).mean(axis=0)
-        found = (bpm_curve(scores)(GRID), histogram, likelihood_curve(scores))
-        value[run] = [ead(curve, truth) for curve in found]
-    row = {}
-    for k, name in enumerate(("ead", "ead_histogram", "ead_likelihood")):
-        row |= mean_and_sd(name, value[:, k])
-    row["p_value"] = wilcoxon(value[:, 0], value[:, 1]).pvalue
+        curves = (bpm_curve(scores)(GRID), histogram, likelihood_curve(scores))
+        found.append([ead(curve, truth) for curve in curves])
+    row, values = {}, np.transpose(found)
+    for name, value in zip(("ead", "ead_histogram", "ead_likelihood"), values, strict=True):
+        row |= mean_and_sd(name, value)
+    row["p_value"] = wilcoxon(*values[:2]).pvalue
     names = ("paper", "paper_sd", "paper_histogram", "paper_histogram_sd")
     row |= zip(names, PAPER_TABLE_4[world.partition(",")[0]], strict=True)
     within = bool(row["ead"] <= row["paper"] + 2 * row["paper_sd"])

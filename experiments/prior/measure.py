@@ -8,22 +8,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from experiments.prior.study import GAUSSIAN, Cell, draw
+from experiments.prior.study import GAUSSIAN, draw
 from experiments.tables import Row
-from noneg.prior import (
-    FROM_SCORES,
-    BestBin,
-    Dedpul,
-    FeatureSamples,
-    KernelMeanGradient,
-    KernelMeanRoot,
-    PenalizedL1,
-    ReCPE,
-    ScoreLaws,
-    Tedn,
-    Tice,
-    find_estimator,
-)
+from noneg.prior import FROM_SCORES, FeatureSamples, ReCPE, ScoreLaws, Tedn, find_estimator
 from noneg.prior.discriminator import cross_fit, default_forest
 
 FOLDS = 3
@@ -46,7 +33,7 @@ def scored(samples: FeatureSamples, model: object) -> tuple[ScoreLaws, np.ndarra
 def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Row]:
     """Yield a row for each method."""
     warnings.simplefilter("error", RuntimeWarning)
-    positive, unlabeled, hidden = draw(Cell(world, prior, n_positive, seed))
+    positive, unlabeled, hidden = draw(world, prior, n_positive, seed)
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     start = time.process_time()
     laws, u = scored(samples, classifier(world))
@@ -54,7 +41,7 @@ def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Ro
     known = {"auc": roc_auc_score(hidden, u), "auc_pu": laws.separation}
     # The current default is the smaller of two of them; see experiments/prior_sets.
     from_scores = {name: find_estimator(name) for name in FROM_SCORES if name != "tightest"}
-    for name, estimator in (from_scores | {"recpe-bbe": ReCPE(base=BestBin())}).items():
+    for name, estimator in (from_scores | {"recpe-bbe": ReCPE(base=find_estimator("bbe"))}).items():
         yield estimate(name, estimator, laws, training) | known
     for estimator in feature_methods(world, n_positive):
         yield estimate(estimator.name, estimator, samples, 0.0) | known
@@ -63,7 +50,7 @@ def measure(world: str, prior: float, n_positive: int, seed: int) -> Iterator[Ro
 def feature_methods(world: str, n_positive: int):
     yield Tedn(classifier=classifier(world), folds=FOLDS)
     if n_positive in FEATURE_SIZES:
-        yield from (KernelMeanRoot(), KernelMeanGradient(), Tice(), PenalizedL1())
+        yield from map(find_estimator, ("km1", "km2", "tice", "penl1"))
 
 
 def estimate(name: str, estimator, data, training: float) -> Row:
@@ -75,11 +62,11 @@ def estimate(name: str, estimator, data, training: float) -> Row:
     return {"method": name, "value": share, "low": low, "high": high, "seconds": seconds}
 
 
-def choice(cell: Cell) -> tuple[float, float, bool]:
+def choice(world: str, prior: float, n_positive: int, seed: int) -> tuple[float, float, bool]:
     """Return the errors with the chosen classifier and with the forest, and whether curves were
     chosen."""
-    positive, unlabeled, _ = draw(cell)
+    positive, unlabeled, _ = draw(world, prior, n_positive, seed)
     samples = FeatureSamples(positive, unlabeled, "two-sample")
     pair = [scored(samples, model) for model in (None, default_forest())]
-    chosen, forest = (abs(Dedpul().find(laws).share - cell.prior) for laws, _ in pair)
+    chosen, forest = (abs(find_estimator("dedpul").find(laws).share - prior) for laws, _ in pair)
     return chosen, forest, not np.array_equal(pair[0][1], pair[1][1])

@@ -6,29 +6,28 @@ The folder contains two clones, which are not part of this repository::
     git clone https://github.com/acmi-lab/PU_learning      # commit 5e5e350
 
 Nothing in them is edited. Names missing from current libraries are restored at import: `np.NaN`,
-the argument `center` of `pandas.Series.expanding` (False, its former default), and empty modules
-for imports that are never called here: catboost, TIcE, torchvision, and PU_learning's own files for
+the argument `center` of `pandas.Series.expanding` (False, its former default), and stand-ins for
+imports that are never called here: catboost, TIcE, torchvision, and PU_learning's own files for
 data and networks. Batches are tensors in memory instead of image files.
 """
 
-import importlib.util
+import importlib
 import random
 import sys
-from contextlib import contextmanager
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from unittest.mock import MagicMock, patch
 
 import numpy as np
 
 # Imported by the two projects but never called here.
-FOR_DEDPUL = {"catboost": ("CatBoostClassifier",), "TIcE": ("tice_wrapper",)}
-FOR_TEDN = dict.fromkeys(
-    ("torchvision", "torchvision.transforms", "baselines", "data_helper", "models"), ()
-)
-FOR_TEDN |= {"helper": (), "model_helper": (), "utils": ("progress_bar",)}
+FOR_DEDPUL = ("catboost", "TIcE")
+FOR_TEDN = ("torchvision", "torchvision.transforms", "baselines", "data_helper", "models")
+FOR_TEDN += ("helper", "model_helper", "utils")
 # What DEDPUL needs for estimation, but not for training.
-TO_ESTIMATE = {"pandas": ("Series", "DataFrame"), "matplotlib": (), "matplotlib.pyplot": ()}
+TO_ESTIMATE = ("pandas", "matplotlib", "matplotlib.pyplot")
 # TEDn's script: optimizer, batch size, and epochs before dropping begins.
 SGD = {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
 BATCH, WARM = 200, 100
@@ -38,16 +37,13 @@ class Originals:
     """Both projects, ready to be called."""
 
     def __init__(self, folder: Path) -> None:
-        stand_ins = dict(FOR_DEDPUL)
-        if importlib.util.find_spec("pandas") is None:
-            stand_ins |= TO_ESTIMATE
-        else:
+        can_estimate = find_spec("pandas") is not None
+        if can_estimate:
             _bring_back()
-        with _standing_in(stand_ins):
-            self.dedpul = _load(folder / "DEDPUL", "algorithms", "NN_functions", "utils")
-        with _standing_in(FOR_TEDN):
-            self.estimator = _load(folder / "PU_learning", "estimator")
-            self.algorithm = _load(folder / "PU_learning", "algorithm")
+        unused = FOR_DEDPUL if can_estimate else FOR_DEDPUL + TO_ESTIMATE
+        self.dedpul = _load(folder / "DEDPUL", "algorithms", unused)
+        self.estimator = _load(folder / "PU_learning", "estimator", FOR_TEDN)
+        self.algorithm = _load(folder / "PU_learning", "algorithm", FOR_TEDN)
 
     def dedpul_share(self, positive, unlabeled, *, trends: bool) -> float:
         """Return the share of positives from probabilities of being labeled; `trends` is their
@@ -134,16 +130,11 @@ def _bring_back() -> None:
     """Restore names that NumPy and pandas had when the code was written."""
     import pandas as pd
 
-    if not hasattr(np, "NaN"):
-        np.NaN = np.nan  # noqa: NPY201
-    expanding = pd.Series.expanding
-    if not getattr(expanding, "takes_center", False):
+    def expanding(self, *, center=False, **others):  # noqa: ARG001
+        return super(pd.Series, self).expanding(**others)
 
-        def with_center(self, *, center, **others):  # noqa: ARG001
-            return expanding(self, **others)
-
-        with_center.takes_center = True
-        pd.Series.expanding = with_center
+    np.NaN = np.nan  # noqa: NPY201
+    pd.Series.expanding = expanding
 
 
 def _seed(seed: int) -> None:
@@ -154,34 +145,17 @@ def _seed(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-@contextmanager
-def _standing_in(names: dict[str, tuple[str, ...]]):
-    before = {name: sys.modules.get(name) for name in names}
-    for name, attributes in names.items():
-        module = ModuleType(name)
-        for attribute in attributes:
-            setattr(module, attribute, None)
-        sys.modules[name] = module
-    yield
-    for name, module in before.items():
-        if module is None:
-            sys.modules.pop(name)
-        else:
-            sys.modules[name] = module
-
-
-def _load(folder: Path, name: str, *needed: str) -> ModuleType:
-    """Import a file by its path; the files it needs are importable only during the import."""
+def _load(folder: Path, name: str, unused: tuple[str, ...]) -> ModuleType:
+    """Import a file of a project; its own modules have common names, so they are forgotten."""
     if not (folder / f"{name}.py").is_file():
         msg = f"'--originals' must hold {folder.name}/{name}.py; clone the two repositories there."
         raise SystemExit(msg)
-    sys.path.insert(0, str(folder))
-    try:
-        spec = importlib.util.spec_from_file_location(f"original_{name}", folder / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    finally:
-        sys.path.remove(str(folder))
-        for other in needed:
-            sys.modules.pop(other, None)
-    return module
+    stand_ins = {other: MagicMock() for other in unused if other not in sys.modules}
+    sys.modules.update(stand_ins)
+    with patch.object(sys, "path", [str(folder), *sys.path]):
+        found = importlib.import_module(name)
+    for other, module in list(sys.modules.items()):
+        file = getattr(module, "__file__", None)
+        if other in stand_ins or (file and folder.resolve() in Path(file).parents):
+            del sys.modules[other]
+    return found

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.prior.original_code import Originals
-from experiments.prior.study import Cell, draw, load, standardized
+from experiments.prior.study import draw, load, possible, standardized
 from experiments.study import arrays
 from experiments.tables import Row, read
 
@@ -62,7 +62,7 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
     nets = [
         ("study", world, share, n, 0)
         for n, share, world in product(NETWORK_SIZES, NETWORK_SHARES, NETWORK_WORLDS)
-        if Cell(world, share, n, 0).possible() and not (few and n > NETWORK_SIZES[0])
+        if possible(world, share, n) and not (few and n > NETWORK_SIZES[0])
     ]
     names = ("mnist 1 / 7", "mnist 0-4 / 5-9" if wide else "mnist 0-4 / 5-9, a third")
     shown = () if few else product(range(repeats), names)
@@ -132,7 +132,7 @@ def trained(code: Originals, task: tuple) -> dict[str, np.ndarray]:
     if kind == "line":
         p, u, _ = drawn(task)
         return named("dedpul", *code.dedpul_scores(p, u, seed=seed, **ON_A_LINE))
-    p, u = (drawn(task) if kind == "spam" else draw(Cell(*task[1:])))[:2]
+    p, u = (drawn(task) if kind == "spam" else draw(*task[1:]))[:2]
     rate = RATES.get("spambase" if kind == "spam" else task[1], 1e-4)
     p, u = np.split(standardized(np.concatenate([p, u])), [len(p)])
     scores = code.dedpul_scores(p, u, seed=seed, lr=rate, **ON_DATA)
@@ -219,7 +219,7 @@ def same_scores(world: str, prior: float, n_positive: int, seed: int, folder: Pa
     from noneg.prior import FeatureSamples
     from noneg.prior.discriminator import cross_fit
 
-    code, rows = loaded(folder), draw(Cell(world, prior, n_positive, seed))[:2]
+    code, rows = loaded(folder), draw(world, prior, n_positive, seed)[:2]
     samples = FeatureSamples(*rows, "two-sample")
     p, u = (expit(z) for z in cross_fit(samples, classifier(world), folds=FOLDS))
     for name, trends in (("DEDPUL code", False), ("DEDPUL code with trends", True)):

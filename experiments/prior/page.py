@@ -1,15 +1,13 @@
 """Tables and the figure, computed from the stored results."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pandas as pd
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels
-from experiments.prior.study import REDUCIBLE, Cell, identifiable
+from experiments.prior.study import REDUCIBLE, counts, identifiable
 from experiments.tables import Tables, standard_error
-from noneg.prior.base import separable
+from noneg.prior.base import null_deviation, separable
 
 # The default at the time of the study.
 DEFAULT = "dedpul"
@@ -29,7 +27,7 @@ def load(tables: Tables) -> pd.DataFrame:
     data = pd.concat([study, everywhere], ignore_index=True)
     for name in ("low", "high", "seconds"):
         data[name] = pd.to_numeric(data[name])
-    data["best"] = [identifiable(Cell(*cell)) for cell in data[CELL].itertuples(index=False)]
+    data["best"] = [identifiable(*cell[:2]) for cell in data[CELL].itertuples(index=False)]
     data["bias"] = data["value"] - data["prior"]
     data["error"] = data["bias"].abs()
     return data
@@ -95,15 +93,12 @@ def coverage(data: pd.DataFrame):
 def reducible(data: pd.DataFrame) -> pd.DataFrame:
     """Return what the default finds if negatives contain positives, and whether it is flagged."""
     own = data[(data["method"] == DEFAULT) & data["world"].str.startswith("gauss")].copy()
-    sizes = [Cell(r.world, r.prior, r.n_positive, 0).n_unlabeled for r in own.itertuples()]
-    own["flagged"] = [
-        not separable(
-            SimpleNamespace(separation=r.auc_pu, n_positive=r.n_positive, n_unlabeled=size),
-            r.value,
-            deviations=1.0,
-        )
-        for r, size in zip(own.itertuples(), sizes, strict=True)
+    noise = [
+        null_deviation(r.n_positive, sum(counts(r.world, r.prior, r.n_positive)))
+        for r in own.itertuples()
     ]
+    rows = zip(own["auc_pu"], own["value"], noise, strict=True)
+    own["flagged"] = [not separable(*row, deviations=1.0) for row in rows]
     found = own[own["n_positive"] >= 1000].groupby(["world", "prior"])
     return found[["best", "value", "flagged"]].mean().reset_index()
 

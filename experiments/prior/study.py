@@ -11,94 +11,78 @@ DEDPUL and TEDn for comparison; ``--originals`` names the folder of their clones
 
 import argparse
 import time
-from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from experiments.study import BUILD, Run, Study, arrays
+from experiments import study as studies
+from experiments.study import BUILD, Cell, Run, Study, arrays
 from experiments.tables import Row, standard_error, table
 
 PRIORS = (0.05, 0.2, 0.5, 0.75, 0.9)
 SIZES = (50, 200, 1000, 5000)
 REAL = ("usps", "letter", "spambase", "covtype")
 # Positives N(m, 1) against negatives in five dimensions; only the first separates the classes.
-GAUSSIAN = ("gauss-3", "gauss-2", "gauss-wide", "gauss-mixed")
+GAUSSIAN = {"gauss-3": 3.0, "gauss-2": 2.0, "gauss-wide": 1.0, "gauss-mixed": 4.0}
 REDUCIBLE = ("gauss-wide", "gauss-mixed")
 
 
-@dataclass(frozen=True)
-class Cell:
-    """One mixture: a population, the share of positives in U, the number of labeled positives."""
-
-    world: str
-    prior: float
-    n_positive: int
-    seed: int
-
-    @property
-    def n_unlabeled(self) -> int:
-        least = 1200 if self.world == "spambase" else 2000
-        return max(least, self.n_positive)
-
-    @property
-    def hidden(self) -> int:
-        return round(self.prior * self.n_unlabeled)
-
-    def possible(self) -> bool:
-        if self.world in GAUSSIAN:
-            return True
-        y = load(self.world)[1]
-        positives, negatives = int(y.sum()), int((~y).sum())
-        needed = self.n_positive + self.hidden
-        return needed <= positives and self.n_unlabeled - self.hidden <= negatives
+def counts(world: str, prior: float, n_positive: int) -> tuple[int, int]:
+    """Return the numbers of positives and negatives among the unlabeled rows."""
+    rows = max(1200 if world == "spambase" else 2000, n_positive)
+    return round(prior * rows), rows - round(prior * rows)
 
 
-def cells(seeds: int, sizes: tuple[int, ...] | None = None) -> list[Cell]:
-    places = product(range(seeds), sizes or SIZES, (*REAL, *GAUSSIAN), PRIORS)
-    every = (Cell(world, prior, n, seed) for seed, n, world, prior in places)
-    return [cell for cell in every if cell.possible()]
+def possible(world: str, prior: float, n_positive: int, seed: int = 0) -> bool:  # noqa: ARG001
+    """Whether a data set has enough rows for a mixture."""
+    if world in GAUSSIAN:
+        return True
+    y, (hidden, rest) = load(world)[1], counts(world, prior, n_positive)
+    return n_positive + hidden <= y.sum() and rest <= (~y).sum()
 
 
-def draw(cell: Cell) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def cells(seeds: int, sizes: tuple[int, ...] = SIZES) -> list[Cell]:
+    """Return all mixtures: a population, the share of positives in U, and labeled positives."""
+    every = studies.cells(
+        seed=range(seeds), n_positive=sizes, world=(*REAL, *GAUSSIAN), prior=PRIORS
+    )
+    names = ("world", "prior", "n_positive", "seed")
+    return [{name: cell[name] for name in names} for cell in every if possible(**cell)]
+
+
+def draw(world: str, prior: float, n_positive: int, seed: int) -> tuple[np.ndarray, ...]:
     """Features of positives and unlabeled rows, and the hidden labels of the latter."""
-    rng = np.random.default_rng([cell.seed, cell.n_positive, *cell.world.encode()])
-    n, k, m = cell.n_positive, cell.hidden, cell.n_unlabeled
-    if cell.world in GAUSSIAN:
-        p, hidden, negative = _gaussian(cell.world, rng, n, k, m - k)
+    rng = np.random.default_rng([seed, n_positive, *world.encode()])
+    n, (k, rest) = n_positive, counts(world, prior, n_positive)
+    if world in GAUSSIAN:
+        p, hidden, negative = _gaussian(world, rng, n, k, rest)
     else:
-        X, y = load(cell.world)
+        X, y = load(world)
         positives, negatives = (rng.permutation(np.flatnonzero(flag)) for flag in (y, ~y))
-        p, hidden, negative = X[positives[:n]], X[positives[n : n + k]], X[negatives[: m - k]]
-    return p, np.concatenate([hidden, negative]), np.repeat([1, 0], [k, m - k])
+        p, hidden, negative = X[positives[:n]], X[positives[n : n + k]], X[negatives[:rest]]
+    return p, np.concatenate([hidden, negative]), np.repeat([1, 0], [k, rest])
 
 
 def _gaussian(world: str, rng, n: int, k: int, rest: int):
-    far = {"gauss-3": 3.0, "gauss-2": 2.0, "gauss-wide": 1.0, "gauss-mixed": 4.0}[world]
     p, hidden, negative = (rng.normal(size=(size, 5)) for size in (n, k, rest))
     if world == "gauss-wide":
         # Wider than the positives: nowhere negligible relative to them.
         negative[:, 0] *= 2.0
-    negative[:, 0] -= far
+    negative[:, 0] -= GAUSSIAN[world]
     if world == "gauss-mixed":
         # A fifth of the negatives are drawn like positives.
         same = rng.random(rest) < 0.2
-        negative[same, 0] += far
+        negative[same, 0] += GAUSSIAN[world]
     return p, hidden, negative
 
 
-def identifiable(cell: Cell) -> float:
+def identifiable(world: str, prior: float) -> float:
     """Return the smallest identifiable upper bound of the share: a + (1 - a) inf p_N / p_P."""
-    inf = 0.0
-    if cell.world == "gauss-mixed":
-        inf = 0.2
-    if cell.world == "gauss-wide":
-        # log ratio of N(-1, 2^2) to N(0, 1), smallest at x = 1/3.
-        x = 1.0 / 3.0
-        inf = float(np.exp(-np.log(2.0) - (x + 1.0) ** 2 / 8.0 + x**2 / 2.0))
-    return cell.prior + (1.0 - cell.prior) * inf
+    # The log ratio of N(-1, 2^2) to N(0, 1) is smallest at 1/3.
+    x = 1.0 / 3.0
+    wide = float(np.exp(-np.log(2.0) - (x + 1.0) ** 2 / 8.0 + x**2 / 2.0))
+    return prior + (1.0 - prior) * {"gauss-mixed": 0.2, "gauss-wide": wide}.get(world, 0.0)
 
 
 def standardized(rows: np.ndarray) -> np.ndarray:
@@ -125,8 +109,8 @@ def load(world: str) -> tuple[np.ndarray, np.ndarray]:
 DRAWS, FRESH = 2, 2
 
 
-def every(run: Run) -> list[dict]:
-    return [asdict(cell) for cell in cells(run.trials(DRAWS, 1), run.pick(None, (50,)))]
+def every(run: Run) -> list[Cell]:
+    return cells(run.trials(DRAWS, 1), run.pick(SIZES, SIZES[:1]))
 
 
 def study(run: Run) -> None:
@@ -151,9 +135,10 @@ def fresh_draw(run: Run) -> None:
     """
     from experiments.prior.measure import choice
 
-    todo = [c for c in cells(FRESH + 1) if c.seed == FRESH and c.world in run.pick(REAL, REAL[2:3])]
-    found = np.array(run.map(choice, [{"cell": cell} for cell in todo]), dtype=float)
-    worlds, lines = np.array([cell.world for cell in todo]), []
+    asked = run.pick(REAL, REAL[2:3])
+    todo = [c for c in cells(FRESH + 1) if c["seed"] == FRESH and c["world"] in asked]
+    found = np.array(run.map(choice, todo), dtype=float)
+    worlds, lines = np.array([cell["world"] for cell in todo]), []
     for world in (*dict.fromkeys(worlds), "all"):
         chosen, forest, curves = found[(worlds == world) | (world == "all")].T
         gap, error = chosen - forest, standard_error(chosen - forest)
@@ -173,7 +158,7 @@ def pulearn(world: str, prior: float, n_positive: int, seed: int):
     from pulearn.priors import HistogramMatchPriorEstimator, ScarEMPriorEstimator
     from sklearn.ensemble import RandomForestClassifier
 
-    p, u, _ = draw(Cell(world, prior, n_positive, seed))
+    p, u, _ = draw(world, prior, n_positive, seed)
     X, y = standardized(np.concatenate([p, u])), np.repeat([1, 0], [len(p), len(u)])
     methods = {"histogram": HistogramMatchPriorEstimator(), "EM": ScarEMPriorEstimator()}
     if world not in GAUSSIAN:

@@ -21,15 +21,7 @@ from experiments.tables import Row, Tables, column, distinct, percent, pick, rec
 from noneg import PUScores
 from noneg.calibration import calibration_test, debiased_ece
 from noneg.metrics import estimate
-from noneg.prior import (
-    ESTIMATORS,
-    FROM_SCORES,
-    BestBin,
-    Dedpul,
-    Quick,
-    discriminate,
-    estimate_prior,
-)
+from noneg.prior import ESTIMATORS, FROM_SCORES, discriminate, estimate_prior, find_estimator
 from noneg.prior.base import TrainedEstimator
 from noneg.verdict import verdict_key
 
@@ -38,18 +30,24 @@ DRAWS = 200
 SLOW, FIRST = ("km1", "km2", "recpe-features"), 5
 
 
+def estimates(world: str, prior: float, size: int, setting: str, rng, trials: int, **options):
+    """Return results of the default method, without the point estimate inside its set."""
+    drawn = (worlds.laws(world, prior, size, setting, rng) for _ in range(trials))
+    return [estimate_prior(laws, method="quick", **options) for laws in drawn]
+
+
+def covered(found: list, prior: float) -> float:
+    """Return how often the prior is in the set."""
+    return np.mean([one.low <= prior <= one.high for one in found])
+
+
 def measure_sets(world: str, prior: float, size: int, setting: str, trials: int) -> Row:
     """Return how often the stated set contains the prior, and how often its upper end bounds it."""
     rng = seeded("sets", world, prior, size, setting)
-    # The set of the default method, without the point estimate inside it.
-    drawn = (worlds.laws(world, prior, size, setting, rng) for _ in range(trials))
-    sets = [estimate_prior(laws, method="quick") for laws in drawn]
-    low, high = np.array([(found.low, found.high) for found in sets]).T
-    return {
-        "covered": np.mean((low <= prior) & (prior <= high)),
-        "bounded": np.mean(prior <= high),
-        "median_high": np.median(high),
-    }
+    found = estimates(world, prior, size, setting, rng, trials)
+    high = np.array([one.high for one in found])
+    bounded = np.mean(prior <= high)
+    return {"covered": covered(found, prior), "bounded": bounded, "median_high": np.median(high)}
 
 
 def sets(run: Run) -> dict[str, list[Row]]:
@@ -65,13 +63,11 @@ def sets(run: Run) -> dict[str, list[Row]]:
 def measure_claims(world: str, prior: float, size: int, trials: int) -> Row:
     """Return how often an interval is claimed if the user states that no negatives look like
     positives."""
-    rng, claimed, inside = seeded("claims", world, prior, size), 0, 0
-    for _ in range(trials):
-        laws = worlds.laws(world, prior, size, "two-sample", rng)
-        found = estimate_prior(laws, method="quick", overlap=0.0)
-        claimed += not found.is_bound
-        inside += not found.is_bound and found.low <= prior <= found.high
-    return {"claimed": claimed / trials, "inside": inside / claimed if claimed else np.nan}
+    rng = seeded("claims", world, prior, size)
+    found = estimates(world, prior, size, "two-sample", rng, trials, overlap=0.0)
+    claimed = [one for one in found if not one.is_bound]
+    inside = covered(claimed, prior) if claimed else np.nan
+    return {"claimed": len(claimed) / trials, "inside": inside}
 
 
 def claims(run: Run) -> dict[str, list[Row]]:
@@ -85,8 +81,8 @@ def measure_points(world: str, prior: float, size: int, trials: int) -> list[Row
     rng, found = seeded("points", world, prior, size), []
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
-        dedpul, limit = Dedpul().find(laws).share, laws.largest_prior(0.95)
-        best, bin_ = Quick().find(laws).share, BestBin().find(laws).share
+        methods, limit = map(find_estimator, ("dedpul", "quick", "bbe")), laws.largest_prior(0.95)
+        dedpul, best, bin_ = (method.find(laws).share for method in methods)
         (tpr, _), (ppr, _) = laws.cuts()
         lowest = min(1.0, float((ppr / tpr).min()))
         found.append([best, lowest, dedpul, min(dedpul, limit), min(dedpul, best), bin_])
@@ -148,7 +144,7 @@ def many(way: str, prior: float, setting: str, *, fits: bool, trials: int) -> Ro
     return {
         "error": value.mean() - prior,
         "deviation": value.std(),
-        "covered": np.mean([one.low <= prior <= one.high for one in found]),
+        "covered": covered(found, prior),
         "alarms": np.mean([bool(one.warnings) for one in found]),
     }
 

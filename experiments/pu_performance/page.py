@@ -20,9 +20,11 @@ TRUTH = {"color": "black", "lw": 1.6}
 NAIVE = {"color": VERMILION, "ls": "--", "label": r"$\hat\beta = 0$"}
 
 
-def roc_axes(ax: plt.Axes) -> None:
+def roc_axes(ax: plt.Axes, title: str) -> None:
     ax.plot([0, 1], [0, 1], color="0.6", lw=0.8, ls=":")
     ax.set(xlabel="false positive rate", ylabel="true positive rate", xlim=(0, 1), ylim=(0, 1.01))
+    ax.set_title(title)
+    ax.legend(loc="lower right")
 
 
 def band(ax: plt.Axes, rows: list[Row], x: str, color: str, label: str, alpha: float = 0.3):
@@ -34,7 +36,9 @@ def band(ax: plt.Axes, rows: list[Row], x: str, color: str, label: str, alpha: f
 
 
 def draw_figure2(tables: Tables) -> plt.Figure:
-    figure, (left, right) = panels(1, 2, size=(12, 5))
+    labels = {"titles": ("bounds, mean and 95% of trials", "width by kind of band")}
+    labels |= {"x": "known positives (log scale)", "y": "AUROC"}
+    figure, (left, right) = panels(1, 2, size=(12, 5), **labels)
     paper = pick(tables("figure2"), band="pointwise")
     n = column(paper, "n_known")
     for end, color, marker in (("upper", BLUE, "v"), ("lower", VERMILION, "^")):
@@ -42,16 +46,14 @@ def draw_figure2(tables: Tables) -> plt.Figure:
         left.fill_between(n, *tails, color=color, alpha=0.2, lw=0)
         line(left, paper, "n_known", end, color=color, marker=marker, lw=2, label=f"{end} bound")
     left.axhline(column(paper, "true_auc").mean(), **TRUTH, label="true AUROC")
-    left.set(xscale="log", xlabel="known positives (log scale)", ylabel="AUROC")
-    left.set_title("bounds, mean and 95% of trials")
+    left.set_xscale("log")
     left.legend(loc="lower right")
     for name, color, marker in (("pointwise", BLUE, "o"), ("exact", ORANGE, "s")):
         part, look = pick(tables("figure2"), band=name), {"color": color, "marker": marker}
         line(right, part, "n_known", "width", **look, lw=2, label=name)
     guide = column(paper, "width")[-1] * np.sqrt(n[-1] / n)
     right.plot(n, guide, color="0.4", ls=":", lw=1.6, label=r"$|P_L|^{-1/2}$ from the last point")
-    right.set(xscale="log", yscale="log", xlabel="known positives (log scale)")
-    right.set(ylabel="upper minus lower bound (log scale)", title="width by kind of band")
+    right.set(xscale="log", yscale="log", ylabel="upper minus lower bound (log scale)")
     right.legend()
     return figure
 
@@ -63,9 +65,7 @@ def draw_figure3(tables: Tables) -> plt.Figure:
         band(left, pick(curves, beta=beta), "fpr", color, rf"$\hat\beta = {beta}$")
     line(left, pick(curves, beta=0), "fpr", "lower", **NAIVE, lw=2)
     line(left, pick(curves, beta="true"), "fpr", "lower", **TRUTH, label="true curve")
-    roc_axes(left)
-    left.set_title(r"ROC bounds, $\beta = 0.3$")
-    left.legend(loc="lower right")
+    roc_axes(left, r"ROC bounds, $\beta = 0.3$")
     for row in areas[1:]:
         beta, ends = row["beta"], (row["roc_lower"], row["roc_upper"])
         color = BLUE if beta == 0.3 else "0.45"
@@ -89,10 +89,8 @@ def draw_figure4(tables: Tables) -> plt.Figure:
                 look = {"color": colors[model], "ls": dashes, "lw": 1.8}
                 look["label"] = rf"model {model}, $\hat\beta = {beta}$"
                 line(left, pick(curves, model=model, beta=beta), "fpr", "tpr", **look)
-        roc_axes(left)
-        left.legend(loc="lower right")
+        roc_axes(left, f"{title}: curves")
         area_panel(right, {m: pick(values, model=m) for m in pair}, colors)
-        left.set_title(f"{title}: curves")
         right.set_title(f"{title}: areas")
     return figure
 
@@ -119,17 +117,15 @@ def draw_figure5(tables: Tables) -> plt.Figure:
     axes[0].plot(rank, column(cdf, "latent"), **TRUTH, label="latent positives")
     axes[0].set(xlabel="rank, thousands", ylabel="rank CDF", title="(a) rank CDF", ylim=(0, 1.01))
     axes[0].legend(loc="lower right")
-    for ax, kind, title in ((axes[1], "roc", "(b) ROC"), (axes[2], "pr", "(c) PR")):
+    for ax, kind in zip(axes[1:], ("roc", "pr"), strict=True):
         here = pick(curves, curve=kind)
         interval = r"$0.8\beta \leq \hat\beta \leq 1.2\beta$"
         band(ax, pick(here, beta="0.8 to 1.2 beta"), "x", ORANGE, interval)
         band(ax, pick(here, beta="beta"), "x", BLUE, r"$\hat\beta = \beta$", 0.45)
         line(ax, pick(here, beta="beta = 0"), "x", "lower", **NAIVE, lw=1.8)
         line(ax, pick(here, beta="true"), "x", "lower", **TRUTH, label="true curve")
-        ax.set_title(title)
-    roc_axes(axes[1])
-    axes[1].legend(loc="lower right")
-    axes[2].set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.01))
+    roc_axes(axes[1], "(b) ROC")
+    axes[2].set(xlabel="recall", ylabel="precision", xlim=(0, 1), ylim=(0, 1.01), title="(c) PR")
     return figure
 
 
@@ -169,7 +165,9 @@ def range_panel(ax: plt.Axes, rows: list[Row], offset: float, color: str, marker
 
 
 def draw_latent(tables: Tables) -> plt.Figure:
-    figure, ax = panels(1, 1, size=(7.5, 5))
+    labels = {"x": "latent positives for each known one (log scale)"}
+    labels["y"] = "tables that contain the truth, %"
+    figure, ax = panels(1, 1, size=(7.5, 5), **labels)
     looks = (("prediction", BLUE, "o"), ("exact", ORANGE, "s"), ("pointwise", VERMILION, "^"))
     for name, color, marker in looks:
         part = pick(tables("latent"), band=name)
@@ -177,8 +175,7 @@ def draw_latent(tables: Tables) -> plt.Figure:
         look = {"color": color, "marker": marker, "lw": 2, "label": name}
         ax.plot(ratio, 100 * column(part, "coverage"), **look)
     ax.axhline(95, color="black", ls="--", lw=1.2, label="nominal")
-    ax.set(xscale="log", xlabel="latent positives for each known one (log scale)")
-    ax.set(ylabel="tables that contain the truth, %")
+    ax.set_xscale("log")
     ax.set_xticks([0.25, 1, 4, 16, 64], labels=["1/4", "1", "4", "16", "64"])
     ax.legend(loc="lower right")
     return figure

@@ -4,7 +4,7 @@ Propositions 1 and 2 and the shape of Section 4.3 (internal label shift) of "Acc
 and Fair Evaluation of Positive-Unlabeled Learning Algorithms", with scikit-learn classifiers.
 """
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.optimize import minimize
@@ -26,7 +26,6 @@ CASES = {"case 1": (4, 7, 9, 5, 8), "case 2": (1, 6, 4, 9, 8)}
 N_TRAIN, LABELED = 4000, 0.3  # rows, and the share of positives labeled
 SIZES = (250, 1000, 4000)  # rows per validation set
 SHARES = (0.1, 0.3, 0.5, 0.7, 0.9)
-PROXIES = ("PA", "PAUC", "PA as published")
 
 
 def load(case: str):
@@ -99,16 +98,9 @@ def measure(scores: dict[str, np.ndarray], y: np.ndarray, setting: str, n: int, 
         known, rest = validation(y, n, setting, seeded("validation", setting, n, trial))
         for k, s in enumerate(scores.values()):
             pu = PUScores(s[known], s[rest], prior=prior, setting=setting)
-            values[0, trial, k], values[1, trial, k] = proxy_accuracy(pu), proxy_auc(pu)
-            values[2, trial, k] = published(s[known], s[rest], prior)
+            shown = published(s[known], s[rest], prior)
+            values[:, trial, k] = proxy_accuracy(pu), proxy_auc(pu), shown
     return values
-
-
-def beta_of(prior: float, setting: str) -> float:
-    """Return the share of positives among unlabeled validation rows."""
-    if setting == "two-sample":
-        return prior
-    return (1.0 - LABELED) * prior / (1.0 - LABELED * prior)
 
 
 def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[list[Row], list[Row]]:
@@ -118,19 +110,22 @@ def proposition_rows(case: str, scores, y: np.ndarray, trials: int) -> tuple[lis
     accuracy = np.array([((s >= 0.5) == y).mean() for s in scores.values()])
     area = np.array([roc_auc_score(y, s) for s in scores.values()])
     means, orders = [], []
-    for setting in SETTINGS:
-        beta = beta_of(prior, setting)
-        expected = accuracy + prior, (1.0 - beta) * area + beta / 2.0
-        for n in SIZES:
-            values = measure(scores, y, setting, n, trials)
-            for k, truth in enumerate((accuracy, area, accuracy)):
-                named = {"case": case, "setting": setting, "proxy": PROXIES[k]}
-                if k < 2 or setting == "one-sample":
-                    orders.append(named | {"n": n} | _order(values[k], truth))
-                if k < 2 and n == 1000:
-                    mean, error = values[k].mean(axis=0), map(standard_error, values[k].T)
-                    numbers = {"mean": mean, "standard_error": error, "expected": expected[k]}
-                    means += records(**named, classifier=scores, **numbers)
+    # The share of positives among unlabeled validation rows.
+    betas = prior, (1.0 - LABELED) * prior / (1.0 - LABELED * prior)
+    for (setting, beta), n in product(zip(SETTINGS, betas, strict=True), SIZES):
+        values = measure(scores, y, setting, n, trials)
+        truths = {"PA": accuracy, "PAUC": area, "PA as published": accuracy}
+        expected = {"PA": accuracy + prior, "PAUC": (1.0 - beta) * area + beta / 2.0}
+        for (proxy, truth), value in zip(truths.items(), values, strict=True):
+            named = {"case": case, "setting": setting, "proxy": proxy}
+            if proxy in expected or setting == "one-sample":
+                orders.append(named | {"n": n} | _order(value, truth))
+            if proxy in expected and n == 1000:
+                numbers = {
+                    "mean": value.mean(axis=0),
+                    "standard_error": map(standard_error, value.T),
+                }
+                means += records(**named, classifier=scores, **numbers, expected=expected[proxy])
     return means, orders
 
 

@@ -28,16 +28,14 @@ NARROW, WIDE = "3: equal spread", "4: wide positives"
 PAIRS = ((SMOOTH, SURE), (NARROW, WIDE))
 
 
-def on_grid(bounds: RocBounds) -> tuple[np.ndarray, np.ndarray]:
+def on_grid(bounds: RocBounds) -> list[np.ndarray]:
     """Return both envelopes at the false positive rates of the grid, at the upper end of vertical
     steps."""
-    return tuple(at(*side.envelope(), GRID) for side in (bounds.lower, bounds.upper))
-
-
-def at(x: np.ndarray, y: np.ndarray, grid: np.ndarray) -> np.ndarray:
-    """Return the height of a curve with increasing x, at the upper end of vertical steps."""
-    last = np.append(x[1:] > x[:-1], True)
-    return np.interp(grid, x[last], y[last])
+    heights = []
+    for x, y in (bounds.lower.envelope(), bounds.upper.envelope()):
+        last = np.append(x[1:] > x[:-1], True)
+        heights.append(np.interp(GRID, x[last], y[last]))
+    return heights
 
 
 def areas(name: object, roc, pr, *, envelope: bool = False) -> dict[str, object]:
@@ -57,28 +55,24 @@ def draw(n_known: int, n_latent: int, n_negative: int, rng: np.random.Generator)
     return expit(known), expit(np.concatenate([latent, negative])), hidden
 
 
-def figure2_rows(n_known: int, trials: int) -> list[Row]:
-    """Return the range of the area with each band, for this many known positives among 100,000
+def figure2_rows(n_known: int, trials: int) -> Iterator[Row]:
+    """Yield the range of the area with each band, for this many known positives among 100,000
     rows."""
-    found = {"pointwise": [], "exact": []}
-    for number in range(trials):
-        rng = seeded("figure 2", n_known, number)
+    bands = ("pointwise", "exact")
+    found, truth = np.empty((len(bands), 2, trials)), np.empty(trials)
+    for trial in range(trials):
+        rng = seeded("figure 2", n_known, trial)
         known, rest, hidden = draw(n_known, 20_000, 80_000, rng)
         scores = PUScores(known, rest, prior=0.2, setting="two-sample")
-        truth = roc_auc_score(np.append(hidden, np.ones(known.size)), np.append(rest, known))
-        for band, values in found.items():
-            values.append((*roc_bounds(scores, band=band).auc, truth))
-    return [_figure2_row(band, *np.array(values).T) for band, values in found.items()]
-
-
-def _figure2_row(band: str, low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> Row:
-    row = {"band": band, "true_auc": truth.mean()}
-    for name, end in (("lower", low), ("upper", high)):
-        row[name] = end.mean()
-        row[f"{name}_2.5%"], row[f"{name}_97.5%"] = np.quantile(end, [0.025, 0.975])
-    row["width"] = (high - low).mean()
-    row["contains"] = ((low <= truth) & (truth <= high)).mean()
-    return row | {"trials": truth.size}
+        truth[trial] = roc_auc_score(np.append(hidden, np.ones(known.size)), np.append(rest, known))
+        found[:, :, trial] = [roc_bounds(scores, band=band).auc for band in bands]
+    for band, (low, high) in zip(bands, found, strict=True):
+        row = {"band": band, "true_auc": truth.mean()}
+        for name, end in (("lower", low), ("upper", high)):
+            least, most = np.quantile(end, [0.025, 0.975])
+            row |= {name: end.mean(), f"{name}_2.5%": least, f"{name}_97.5%": most}
+        inside = (low <= truth) & (truth <= high)
+        yield row | {"width": (high - low).mean(), "contains": inside.mean(), "trials": trials}
 
 
 def figure2(run: Run) -> dict[str, list[Row]]:
@@ -90,23 +84,17 @@ def figure3(_: Run) -> dict[str, list[Row]]:
     """Return curves and areas for guessed values of beta; 2,000 known, 100,000 unlabeled, beta
     0.3."""
     known, rest, hidden = draw(2000, 30_000, 70_000, seeded("figure 3"))
-    scores = PUScores(known, rest, prior=0.3, setting="two-sample")
     y, score = np.append(hidden, np.ones(known.size)), np.append(rest, known)
-    truth = PUScores.from_labels(y, score)
-    curve = roc_bounds(truth).lower
-    heights = at(curve.fpr, curve.tpr, GRID)
-    rows = records(beta="true", fpr=GRID, lower=heights, upper=heights)
-    found = [_area_row("true", truth, None)]
-    for beta in ESTIMATES:
-        low, high = on_grid(roc_bounds(scores, beta=beta, band="pointwise"))
-        rows += records(beta=beta, fpr=GRID, lower=low, upper=high)
-        found.append(_area_row(beta, scores, beta))
-    return {"figure3": found, "figure3_curves": rows}
-
-
-def _area_row(name: object, scores: PUScores, beta: float | None) -> Row:
-    options = {"beta": beta, "band": "pointwise", "table": "all"}
-    return areas(name, roc_bounds(scores, **options), pr_bounds(scores, **options))
+    cases = {"true": (PUScores.from_labels(y, score), {})}
+    scores = PUScores(known, rest, prior=0.3, setting="two-sample")
+    cases |= {beta: (scores, {"beta": beta, "band": "pointwise"}) for beta in ESTIMATES}
+    curves, found = [], []
+    for name, (data, extra) in cases.items():
+        roc, pr = roc_bounds(data, **extra), pr_bounds(data, table="all", **extra)
+        low, high = on_grid(roc)
+        curves += records(beta=name, fpr=GRID, lower=low, upper=high)
+        found.append(areas(name, roc, pr))
+    return {"figure3": found, "figure3_curves": curves}
 
 
 def quantiles(n: int, shift: float = 0.0, spread: float = 1.0) -> np.ndarray:
@@ -159,9 +147,9 @@ def beta_rows(name: str, scores: PUScores, betas: np.ndarray) -> list[Row]:
 
 def figure4(run: Run) -> dict[str, list[Row]]:
     models, betas = figure4_models(), np.linspace(0.0, 0.2, run.pick(41, 5))
-    values = [row for model in models.items() for row in beta_rows(*model, betas)]
-    curves = []
+    values, curves = [], []
     for name, scores in models.items():
+        values += beta_rows(name, scores, betas)
         for beta in (0.0, 0.1):
             heights = on_grid(roc_bounds(scores, beta=beta, **POINT))[0]
             curves += records(model=name, beta=beta, fpr=GRID, tpr=heights)
@@ -169,27 +157,23 @@ def figure4(run: Run) -> dict[str, list[Row]]:
     return {"figure4": values, "figure4_curves": curves, "crossings": crossings}
 
 
-def _area_crossings(values: list[Row]) -> list[Row]:
-    rows = []
+def _area_crossings(values: list[Row]) -> Iterator[Row]:
     for pair in PAIRS:
+        one, other = (pick(values, model=model) for model in pair)
         for name, metric in (("auc", "AUROC, clipped"), ("auc_unclipped", "AUROC, not clipped")):
-            one, other = (pick(values, model=model) for model in pair)
             beta, gap = column(one, "beta"), column(one, name) - column(other, name)
-            turns = np.flatnonzero(gap[:-1] * gap[1:] < 0)
-            found = [beta[k] + (beta[1] - beta[0]) * gap[k] / (gap[k] - gap[k + 1]) for k in turns]
-            rows.append(_crossing_row(metric, *pair, found))
-    return rows
+            k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+            found = beta[k] + (beta[1] - beta[0]) * gap[k] / (gap[k] - gap[k + 1])
+            yield _crossing_row(metric, *pair, found)
 
 
-def _exact_crossings(models: dict[str, PUScores]) -> list[Row]:
-    """Return rankings from closed forms: accuracy depends on the prior, AUROC does not."""
-    rows = []
+def _exact_crossings(models: dict[str, PUScores]) -> Iterator[Row]:
+    """Yield rankings from closed forms: accuracy depends on the prior, AUROC does not."""
     for metric, options in (("accuracy", {"threshold": 0.65}), ("auroc", {})):
         for pair in PAIRS:
             both = {name: models[name] for name in pair}
             found = ordering(both, metric=metric, priors=(0.001, 0.2), **options).crossings
-            rows.append(_crossing_row(f"{metric}, exact", *pair, found))
-    return rows
+            yield _crossing_row(f"{metric}, exact", *pair, found)
 
 
 def _crossing_row(metric: str, one: str, other: str, found) -> Row:
@@ -227,6 +211,8 @@ N_TEST = 20_000  # per class
 TRAIN_KNOWN, TRAIN_REST = 2000, 20_000
 KNOWN, NEGATIVE = (0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.2, 0.4, 0.6, 0.8)
 GUESSES, BASES, BANDS = (0.8, 1.0, 1.2), ("positives", "tighter"), ("pointwise", "prediction")
+# The band for latent positives is needed only at the true share.
+CASES = [c for c in product(GUESSES, BASES, BANDS) if c[0] == 1.0 or c[2] == BANDS[0]]
 N_TABLE = (2000, 10_000)  # positives and negatives in the tables
 
 
@@ -324,24 +310,14 @@ def _ranges(ranks: list[np.ndarray], shares: tuple[float, float], truth: float) 
     (known, latent), (negative, hidden) = parts
     scores = PUScores(known, np.concatenate([latent, hidden]), prior=0.5, setting="two-sample")
     beta = latent.size / (latent.size + hidden.size)
-    for guess, basis, band in product(GUESSES, BASES, BANDS):
-        if band == "prediction" and guess != 1.0:
-            continue
+    for guess, basis, band in CASES:
+        cell = dict(zip(("known_positives", "known_negatives"), shares, strict=True))
+        cell |= {"guess": guess, "basis": basis, "band": band}
         options = {"beta": guess * beta, "band": band, "basis": basis}
         bounds = roc_bounds(scores, known_negatives=negative if shares[1] else None, **options)
         low, high = bounds.auc
-        yield {
-            "known_positives": shares[0],
-            "known_negatives": shares[1],
-            "guess": guess,
-            "basis": basis,
-            "band": band,
-            "lower": low,
-            "upper": high,
-            "true_auc": truth,
-            "contains": low <= truth <= high,
-            "from_negatives": bounds.assumes.basis == "negatives",
-        }
+        found = {"lower": low, "upper": high, "true_auc": truth, "contains": low <= truth <= high}
+        yield cell | found | {"from_negatives": bounds.assumes.basis == "negatives"}
 
 
 def covtype(run: Run) -> dict[str, list[Row]] | None:

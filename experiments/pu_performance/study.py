@@ -12,8 +12,8 @@ from experiments.drawing import style
 from experiments.pu_performance.proxies import proxies
 from experiments.pu_performance.ranks import covtype, figure2, figure3, figure4, latent
 from experiments.study import Run, Study, cells
-from experiments.synthetic.worlds import SETTINGS, population
-from experiments.tables import Row, standard_error
+from experiments.synthetic import worlds
+from experiments.tables import Row, records, standard_error
 from noneg.metrics import METRICS
 from noneg.scores import PUScores
 from noneg.simulation import LogisticGaussian
@@ -42,53 +42,46 @@ NAMED = {name: (name, {}) for name in PLAIN} | {
 
 def truth(world: LogisticGaussian) -> dict[str, float]:
     """Return every metric's value in the population."""
-    every = population(world)
+    every = worlds.population(world)
     return {name: METRICS[one].function(every, **options) for name, (one, options) in NAMED.items()}
 
 
 def draw(world: LogisticGaussian, setting: str, seed: int) -> PUScores:
-    n = N_POSITIVE + N_UNLABELED
-    if setting == "labeled":
-        return world.draw(n=n, setting="labeled", seed=seed)
-    if setting == "two-sample":
-        return world.draw(N_POSITIVE, N_UNLABELED, setting="two-sample", seed=seed)
-    labeled = min(N_POSITIVE, int(world.prior * n / 2))  # half of the positives at most
-    return world.draw(labeled, n - labeled, setting="one-sample", seed=seed)
+    n, labeled = N_POSITIVE + N_UNLABELED, N_POSITIVE
+    if setting == "one-sample":
+        labeled = min(labeled, int(world.prior * n / 2))  # half of the positives at most
+    return worlds.draw(world, labeled, setting, seed, n - labeled)
 
 
 def cover(setting: str, prior: float, trials: int) -> list[Row]:
-    """Return one row per metric."""
+    """Return the bias of each metric's estimates, and the coverage of its intervals."""
     world = LogisticGaussian(-0.5, 1.5, prior)
     targets = truth(world)
-    found = np.empty((trials, len(targets), 3))
+    found = np.empty((3, trials, len(targets)))
     for trial in range(trials):
         scores = draw(world, setting, trial)
         for k, (metric, options) in enumerate(NAMED.values()):
             one = METRICS[metric].interval(scores, **options)
-            found[trial, k] = one.value, one.low, one.high
-    every = zip(targets.items(), found.transpose(1, 2, 0), strict=True)
-    return [summary(name, target, *ends) for (name, target), ends in every]
-
-
-def summary(name: str, target: float, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> Row:
-    """Return the bias of the estimates of a metric, and the coverage of its intervals."""
-    return {
-        "metric": name,
-        "target": target,
-        "mean": value.mean(),
-        "sd": value.std(ddof=1),
-        "bias_in_se": (value.mean() - target) / standard_error(value),
-        "mean_low": low.mean(),
-        "mean_high": high.mean(),
-        "below_low": (target < low).mean(),
-        "above_high": (target > high).mean(),
-        "coverage": ((low <= target) & (target <= high)).mean(),
-        "trials": value.size,
-    }
+            found[:, trial, k] = one.value, one.low, one.high
+    value, low, high = found
+    target, mean = np.array(list(targets.values())), value.mean(axis=0)
+    return records(
+        metric=targets,
+        target=target,
+        mean=mean,
+        sd=value.std(axis=0, ddof=1),
+        bias_in_se=(mean - target) / [standard_error(column) for column in value.T],
+        mean_low=low.mean(axis=0),
+        mean_high=high.mean(axis=0),
+        below_low=(target < low).mean(axis=0),
+        above_high=(target > high).mean(axis=0),
+        coverage=((low <= target) & (target <= high)).mean(axis=0),
+        trials=trials,
+    )
 
 
 def coverage(run: Run) -> dict[str, list[Row]]:
-    every = cells(setting=SETTINGS, prior=PRIORS)
+    every = cells(setting=worlds.SETTINGS, prior=PRIORS)
     return {"coverage": run.rows(cover, every, trials=run.trials(2000, 20))}
 
 

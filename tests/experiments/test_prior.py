@@ -77,7 +77,7 @@ def test_the_default_reaches_the_published_error_of_tedn():
 @pytest.mark.parametrize("world", ["usps", "spambase"])
 def test_a_cell_drawn_again(world, data_folder, monkeypatch):
     monkeypatch.setenv("NONEG_DATA", str(data_folder))
-    p, u, hidden = mixtures.draw(mixtures.Cell(world, 0.2, 200, 7))
+    p, u, hidden = mixtures.draw(world, 0.2, 200, 7)
     assert hidden.mean() == pytest.approx(0.2)
     positive, unlabeled = cross_fit(FeatureSamples(p, u, "two-sample"), folds=3)
     laws = ScoreLaws.from_arrays(positive, unlabeled, setting="two-sample", scale="logit")

@@ -31,7 +31,7 @@ from noneg.theory import (
     reuse_bound as theory_reuse_bound,
     training_statistical_bound,
 )
-from noneg.theory.bounds import FUTAMI, check_form
+from noneg.theory.bounds import FUTAMI, check
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -771,7 +771,7 @@ def entropy_bound(
     >>> round(entropy_bound(4000, bins=15, lipschitz=1.0, entropy=nats).value, 3)
     0.324
     """
-    check_form(form)
+    check(form=form)
     if not 0.0 <= radius <= 1.0 / bins:
         raise InputError("radius", f"must lie in [0, 1/bins], got {radius!r} for {bins!r} bins.")
     printed = form == "printed"

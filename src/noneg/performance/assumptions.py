@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats, Places
     from noneg.scores import PUScores
 
-    Shares = tuple[Floats, Floats]
+    # Shares of a distribution above cuts, and the effective number of rows behind them.
+    Shares = tuple[Floats, Floats | float]
 
 Verdict = Literal["holds", "doubtful", "contradicted"]
 

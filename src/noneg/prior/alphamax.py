@@ -19,10 +19,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from scipy.ndimage import median_filter
 from scipy.special import xlogy
 
+from noneg.arrays import bisected
 from noneg.prior.base import SAMPLED, Found, ScoreEstimator
 
 if TYPE_CHECKING:
-    from noneg.arrays import Floats
+    from noneg.arrays import Flags, Floats
     from noneg.prior.samples import ScoreLaws
 
 _NEAR_ONE = 1.0 - np.geomspace(0.1, 0.001, 40)
@@ -136,12 +137,12 @@ def _best_split(w: Floats, v: Floats, c: Floats) -> Floats:
 
     For each bin, the condition ``v/u - w/(w - u + c v) = m`` is quadratic in u.
     """
-    low, high = np.full_like(c, -1e6), np.full_like(c, 1e6)
-    for _ in range(80):
-        middle = 0.5 * (low + high)
-        too_much = _split(w, v, c, middle).sum(axis=1, keepdims=True) > c
-        low, high = np.where(too_much, middle, low), np.where(too_much, high, middle)
-    return _split(w, v, c, 0.5 * (low + high))
+
+    def too_much(m: Floats) -> Flags:
+        return _split(w, v, c, m).sum(axis=1, keepdims=True) > c
+
+    ends = np.full_like(c, -1e6), np.full_like(c, 1e6)
+    return _split(w, v, c, bisected(too_much, *ends, steps=80))
 
 
 def _split(w: Floats, v: Floats, c: Floats, m: Floats) -> Floats:

@@ -16,7 +16,6 @@ from scipy.special import stdtrit
 
 from noneg.checks import check_level, least_prior
 from noneg.errors import InputError
-from noneg.knowledge import Knowledge
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
 from noneg.prior.samples import (
     FeatureSamples,
@@ -172,14 +171,9 @@ class PriorEstimate(Record):
         limit = largest_prior(scores, level=self.level) if self.is_bound else most
         low = max(self.low, half_a_row)
         high = min(self.high, most, max(limit, low))
-        return scores.with_knowledge(
-            Knowledge.given(
-                min(max(self.value, low), high),
-                (low, high),
-                kind=self.kind,
-                selection=scores.selection,
-            )
-        )
+        value = min(max(self.value, low), high)
+        given = scores.with_prior(value, (low, high)).knowledge
+        return scores.with_knowledge(given.replaced(kind=self.kind))
 
     def __str__(self) -> str:
         value, low, high = fitting(self.value, self.low, self.high)
@@ -326,7 +320,8 @@ class ScoreEstimator(Estimator[ScoreLaws]):
             warnings=(*found.warnings, *doubt),
             diagnostics={"separation": laws.separation, **found.diagnostics},
         )
-        if overlap is None or doubt or not separable(laws, found.share):
+        noise = null_deviation(laws.n_positive, laws.n_unlabeled)
+        if overlap is None or doubt or not separable(laws.separation, found.share, noise):
             return bound
         return replace(
             with_limited_overlap(bound, overlap), high=max(bound.value, min(high, found.high))
@@ -436,8 +431,8 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     distributions can be estimated, and it is an upper bound for the prior. The data do show whether
     the estimate depends on that assumption: it does if the implied classes overlap.
     """
-    n, m = laws.n_positive, laws.n_unlabeled
-    chance = 0.5 + 2.0 * null_deviation(n, m)
+    noise = null_deviation(laws.n_positive, laws.n_unlabeled)
+    chance = 0.5 + 2.0 * noise
     if laws.separation < chance:
         doubt = (
             "The scores do not separate positives from unlabeled rows (AUC "
@@ -446,7 +441,7 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
             "the scores are uninformative. Better scores or more rows are needed to "
             "decide."
         )
-    elif not separable(laws, share, deviations=1.0):
+    elif not separable(laws.separation, share, noise, deviations=1.0):
         doubt = (
             "The classes overlap, or there are too few rows to rule that out (AUC of "
             f"{laws.separation:.3f} between positives and unlabeled rows). Some "
@@ -458,14 +453,14 @@ def doubts(laws: ScoreLaws, share: float) -> tuple[str, ...]:
     return (doubt,)
 
 
-def separable(laws: ScoreLaws, share: float, *, deviations: float = 2.0) -> bool:
+def separable(separation: float, share: float, noise: float, *, deviations: float = 2.0) -> bool:
     """Whether the classes implied by a share hardly overlap, allowing for sampling error.
 
     The AUC is reduced by this many standard deviations; the fewer negatives are left, the larger
     the uncertainty about them.
     """
-    noise = null_deviation(laws.n_positive, laws.n_unlabeled) / max(1.0 - share, 1e-12)
-    return implied_separation(laws.separation, share) - deviations * noise >= SEPARABLE
+    error = deviations * noise / max(1.0 - share, 1e-12)
+    return implied_separation(separation, share) - error >= SEPARABLE
 
 
 def implied_separation(separation: float, share: float) -> float:

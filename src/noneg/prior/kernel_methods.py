@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from noneg.arrays import bisected
 from noneg.errors import InputError
 from noneg.prior.base import SAMPLED, FeatureEstimator, Found
 from noneg.randomness import stream
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from noneg.arrays import Floats, Places
     from noneg.prior.samples import FeatureSamples
 
-# Constants of KM. The walk ends at LARGEST, so shares up to 0.95 can be found.
+# Constants of KM. The walk ends at LARGEST, so shares up to 0.95 can be found; the slope is that
+# over a STEP.
 WIDTHS = (0.1, 0.316, 1.0, 3.16, 10.0)
 LARGEST = 20.0
-STEP = 0.04
+HALVINGS = 9
+STEP = 0.02
 STEEP = 0.9
 ROUNDING = 1e-7
 
@@ -87,12 +90,7 @@ class KernelMeanRoot(FeatureEstimator):
         part = samples.standardized().at_most(self.max_rows, stream(self.seed, "kernel mean"))
         walk = Walk.along(part.positive, part.unlabeled, self.steps)
         limit = self.limit(walk)
-        low, high = 1.0, LARGEST
-        while high - low > STEP:
-            middle = 0.5 * (low + high)
-            steep = walk.slope(middle, STEP / 2.0) > limit
-            low, high = (low, middle) if steep else (middle, high)
-        found = 0.5 * (low + high)
+        found = float(bisected(lambda at: walk.slope(at, STEP) <= limit, 1.0, LARGEST, HALVINGS))
         return Found((found - 1.0) / found, {"slope_limit": limit, "distance": walk.apart})
 
     def limit(self, walk: Walk) -> float:

@@ -200,16 +200,15 @@ class ScoreLaws:
             raise InputError("scores", msg)
         checks.check_filled(scores.n_unlabeled, "unlabeled", "unlabeled row")
         (s_u, f_u, _, w_u), (s_p, f_p, a_p, w_p) = scores.in_order()
-        laws = cls._merged((s_p, f_p, a_p), (s_u, f_u, w_u), scores.setting)
-        if not laws.labeled or np.all(np.equal(a_p, w_p)):
-            return laws
+        positive: Law = (s_p, f_p, a_p)
+        if not scores.pooled or np.all(np.equal(a_p, w_p)):
+            return cls._merged(positive, (s_u, f_u, w_u), scores.setting)
         f, w = (
-            np.append(*(np.broadcast_to(x, s.shape) for x, s in ((u, s_u), (p, s_p))))
+            np.append(np.broadcast_to(u, s_u.shape), np.broadcast_to(p, s_p.shape))
             for u, p in ((f_u, f_p), (w_u, w_p))
         )
-        labeled = float(np.sum(np.multiply(f_p, w_p)) / (f @ w))
         everyone: Law = (np.append(s_u, s_p), f, w)
-        return cls.rated((s_p, f_p, a_p), everyone, scores.setting, labeled)
+        return cls.rated(positive, everyone, scores.setting, scores.labeled_share)
 
     @classmethod
     def rated(cls, positive: Law, others: Law, setting: Setting, labeled: float) -> ScoreLaws:
@@ -248,7 +247,7 @@ class ScoreLaws:
         """
         setting = checks.check_pu_setting(setting)
         checks.check_choice(scale, "scale", get_args(Scale))
-        check = checks.check_scores if scale == "probability" else _finite
+        check = checks.check_scores if scale == "probability" else check_finite
         p, u = check(positive, "positive"), check(unlabeled, "unlabeled")
         checks.check_filled(p.size, "positive", "labeled positive")
         checks.check_filled(u.size, "unlabeled", "unlabeled row")
@@ -256,12 +255,7 @@ class ScoreLaws:
         return replace(laws, scale=scale, discriminates=discriminates)
 
     @classmethod
-    def _merged(
-        cls,
-        positive: Law,
-        unlabeled: Law,
-        setting: Setting,
-    ) -> ScoreLaws:
+    def _merged(cls, positive: Law, unlabeled: Law, setting: Setting) -> ScoreLaws:
         """Build from the scores, counts and masses of both samples."""
         points, place = np.unique(np.concatenate([positive[0], unlabeled[0]]), return_inverse=True)
         at_p, at_u = np.split(place, [positive[0].size])
@@ -304,19 +298,15 @@ class ScoreLaws:
     def cuts(self) -> tuple[Shares, Shares]:
         """Return the shares of both samples above cuts that split the positives evenly.
 
-        Each share comes with its number of rows.
+        The shares of each sample come with its size.
         """
         top_u, top_p = self.above("unlabeled"), self.above("positive")
         # The last point whose tail still contains each share of the positives.
         wanted = np.arange(1, CUTS + 1) / CUTS
         place = np.searchsorted(-top_p, -wanted * (1.0 - 1e-12), side="right") - 1
         place = np.unique(np.append(place, 0))
-        shares = np.minimum(top_p[place], 1.0), np.minimum(top_u[place], 1.0)
-        positive, unlabeled = (
-            (share, np.full_like(share, n))
-            for share, n in zip(shares, (self.n_positive, self.n_unlabeled), strict=True)
-        )
-        return positive, unlabeled
+        above_p, above_u = np.minimum(top_p[place], 1.0), np.minimum(top_u[place], 1.0)
+        return (above_p, self.n_positive), (above_u, self.n_unlabeled)
 
     def largest_prior(self, level: float) -> float:
         """Return the largest prior that the scores allow; see `noneg.performance.largest_prior`."""
@@ -465,13 +455,14 @@ def _sum_at(place: Places, values: Floats, n_points: int = 0) -> Floats:
     return np.bincount(place, weights=values, minlength=n_points).astype(np.float64)
 
 
-def _finite(values: ArrayLike, name: str) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or not np.isfinite(array).all():
-        msg = f"'{name}' must contain one finite score per row, got shape {array.shape}"
-        bad = np.flatnonzero(~np.isfinite(array.ravel()))
-        where = f" with {float(array.ravel()[bad[0]])!r} in row {bad[0]}" if bad.size else ""
-        raise ValueError(f"{msg}{where}.")
+def check_finite(values: ArrayLike, name: str) -> Floats:
+    """Return a column of finite numbers on any scale."""
+    array, rule = np.asarray(values, dtype=np.float64), "must contain one finite score per row"
+    if array.ndim != 1:
+        raise InputError(name, f"{rule}, got shape {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InputError(name, rule, value=float(array[bad[0]]), row=int(bad[0]))
     return array
 
 

@@ -37,7 +37,7 @@ from noneg.checks import check_flags, check_level, check_same_length, check_sett
 from noneg.errors import InputError
 from noneg.intervals import z_score
 from noneg.prior.base import SAMPLED, PriorEstimate
-from noneg.prior.samples import labeled_share, prior_of_share
+from noneg.prior.samples import check_finite, labeled_share, prior_of_share
 from noneg.prior.shift import Counts, fit_shift, shared_edges
 from noneg.shares import clopper_pearson
 
@@ -120,7 +120,7 @@ def from_two_views(
     (True, 'interval')
     """
     flags, level = check_flags(labeled, "labeled"), check_level(level)
-    views = [_numbers(x, name) for x, name in ((first, "first"), (second, "second"))]
+    views = [check_finite(x, name) for x, name in ((first, "first"), (second, "second"))]
     check_same_length(first=views[0].size, second=views[1].size, labeled=flags.size)
     p, u = (np.stack([view[group] for view in views]) for group in (flags, ~flags))
     if min(p.shape[1], u.shape[1]) < 2:
@@ -206,7 +206,7 @@ def from_two_sources(
     level = check_level(level)
     a, b = (check_flags(x, name) for x, name in ((first, "first"), (second, "second")))
     check_same_length(first=a.size, second=b.size)
-    s = np.zeros(a.size) if score is None else _numbers(score, "score")
+    s = np.zeros(a.size) if score is None else check_finite(score, "score")
     check_same_length(first=a.size, score=s.size)
     if not (a & b).any():
         rule = "must share at least one labeled row, got none"
@@ -347,7 +347,7 @@ def from_earlier(
     >>> found.low < 0.1 / 0.9 < found.high
     True
     """
-    level, new = check_level(level), _numbers(after, "after")
+    level, new = check_level(level), check_finite(after, "after")
     if new.size < 2:
         raise InputError("after", "must contain at least two rows", value=new.size)
     edges = shared_edges(before, bins)
@@ -376,19 +376,12 @@ def from_earlier(
 def _counted(rows: Floats, edges: Floats) -> Counts:
     """Count the rows in each bin."""
     counts = np.bincount(np.searchsorted(edges[1:-1], rows), minlength=edges.size - 1)
-    sizes = np.array([0.0, rows.size])
-    return Counts(np.zeros(counts.size), counts.astype(np.float64), sizes, pooled=False)
+    squares, none = np.array([0.0, rows.size]), np.zeros(counts.size)
+    return Counts(none, counts.astype(np.float64), squares, pooled=False)
 
 
 def _alarm(p_value: float, sentence: str) -> tuple[str, ...]:
     return (sentence.format(p_value),) if p_value < ALARM else ()
-
-
-def _numbers(values: ArrayLike, name: str) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not np.isfinite(found).all():
-        raise InputError(name, "must be a column of finite numbers")
-    return found
 
 
 def agreement(estimates: Iterable[PriorEstimate]) -> tuple[float, float] | None:

@@ -14,12 +14,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
 
-from noneg.arrays import Flags, Floats, Integers
+from noneg.arrays import Flags, Floats, Integers, bisected
 from noneg.checks import Setting, check_prior, check_setting, is_labeled, is_pooled
 from noneg.errors import Argument, InputError
 from noneg.scores import PUScores
@@ -117,6 +118,12 @@ def converged_breaks(
     return np.unique(np.concatenate(found))
 
 
+def integrate(integrand: Integrand, breaks: Floats, **tolerance: float) -> tuple[Floats, Floats]:
+    """Return the panels on which an integrand has converged, and its integral over each."""
+    panels = converged_breaks(integrand, breaks, **tolerance)
+    return panels, panel_integrals(integrand, panels[:-1], panels[1:])
+
+
 def sign_changes(function: Integrand, grid: Floats) -> Floats:
     """Find the points where `function` changes sign between grid neighbors, by bisection.
 
@@ -129,11 +136,7 @@ def sign_changes(function: Integrand, grid: Floats) -> Floats:
     signs = np.sign(function(grid))
     flips = np.flatnonzero(signs[:-1] * signs[1:] < 0)
     left, right, sign = grid[flips], grid[flips + 1], signs[flips]
-    for _ in range(_MAX_HALVINGS):
-        middle = (left + right) / 2
-        same = np.sign(function(middle)) == sign
-        left, right = np.where(same, middle, left), np.where(same, right, middle)
-    return (left + right) / 2
+    return bisected(lambda v: np.sign(function(v)) == sign, left, right)
 
 
 Seed: TypeAlias = int | np.random.Generator
@@ -141,9 +144,6 @@ Seed: TypeAlias = int | np.random.Generator
 SIGMOID_BREAKS: Final = np.array([-40.0, -8.0, -2.0, 0.0, 2.0, 8.0, 40.0])  # Where it bends.
 
 _GRID_PER_PANEL: Final = 16  # Points for finding sign changes.
-_MAX_NEWTON_STEPS: Final = 80
-
-_QUANTILE_TOLERANCE: Final = 1e-13  # Relative to a panel; the next Newton step is far smaller.
 
 
 def generator(seed: object) -> np.random.Generator:
@@ -257,8 +257,7 @@ class LogitLaw(ABC):
 
         panels = self.breaks()
         cuts = np.clip(last_logit(checked_edges(edges)), panels[0], panels[-1])
-        panels = converged_breaks(integrand, np.union1d(panels, cuts))
-        integrals = panel_integrals(integrand, panels[:-1], panels[1:])
+        panels, integrals = integrate(integrand, np.union1d(panels, cuts))
         bins = np.searchsorted(cuts, panels[:-1], side="right")
         rows = integrals.reshape(-1, bins.size)
         sums: Floats = np.array([np.bincount(bins, r, cuts.size + 1) for r in rows], np.float64)
@@ -293,41 +292,24 @@ class LogitLaw(ABC):
         return np.where(levels == 0, 0.0, np.where(levels == 1, 1.0, scores))
 
     def _logit_quantiles(self, levels: Floats) -> Floats:
-        """Find the panel of each level by its cumulative mass, then the point by Newton steps."""
-        panels = converged_breaks(self.density, self.breaks())
-        mass = panel_integrals(self.density, panels[:-1], panels[1:])
+        """Find the panel of each level by its cumulative mass, then the point by bisection."""
+        panels, mass = integrate(self.density, self.breaks())
         below = np.concatenate([[0.0], np.cumsum(mass)])
         panel = np.clip(np.searchsorted(below, levels, side="right") - 1, 0, mass.size - 1)
-        return self._solve(levels - below[panel], panels[panel], panels[panel + 1])
+        start, target = panels[panel], levels - below[panel]
 
-    def _solve(self, target: Floats, left: Floats, right: Floats) -> Floats:
-        """Solve ``mass of [left, v] = target`` for v by Newton steps confined to a bracket."""
-        low, high = left, right
-        point = (left + right) / 2
-        for _ in range(_MAX_NEWTON_STEPS):
-            excess = panel_integrals(self.density, left, point) - target
-            low, high = np.where(excess < 0, point, low), np.where(excess < 0, high, point)
-            slope = np.maximum(self.density(point), np.finfo(np.float64).tiny)
-            newton = point - excess / slope
-            inside = (newton > low) & (newton < high)
-            moved = np.where(inside, newton, (low + high) / 2)
-            if np.all(np.abs(moved - point) <= _QUANTILE_TOLERANCE * (right - left)):
-                return moved
-            point = moved
-        return point
+        def is_below(points: Floats) -> Flags:
+            return panel_integrals(self.density, start, points) < target
+
+        return bisected(is_below, start, panels[panel + 1])
 
 
 def mean_absolute(
-    law: LogitLaw,
-    gap: Integrand,
-    ends: Sequence[float] = (),
-    *,
-    absolute: float = 1e-15,
-    relative: float = 1e-13,
+    law: LogitLaw, gap: Integrand, ends: Sequence[float] = (), **tolerance: float
 ) -> float:
     """Return the mean of ``|gap|`` over a distribution; `ends` are further places where gap bends.
 
-    The panels also end where gap changes its sign.
+    The panels also end where gap changes its sign; the tolerances are those of `converged_breaks`.
     """
 
     def integrand(logits: Floats) -> Floats:
@@ -338,8 +320,8 @@ def mean_absolute(
     position = np.arange(_GRID_PER_PANEL * (breaks.size - 1) + 1) / _GRID_PER_PANEL
     grid = np.interp(position, np.arange(breaks.size), breaks)
     panels = np.union1d(breaks, sign_changes(gap, grid))
-    panels = converged_breaks(integrand, panels, absolute=absolute, relative=relative)
-    return float(panel_integrals(integrand, panels[:-1], panels[1:]).sum())
+    _, integrals = integrate(integrand, panels, **tolerance)
+    return float(integrals.sum())
 
 
 def checked_edges(edges: ArrayLike) -> Floats:
@@ -535,20 +517,16 @@ class World(ABC):
         >>> world.draw(100, 1000, setting="two-sample", seed=0).prior
         0.5
         """
-        setting = check_setting(setting)
+        setting, rng = check_setting(setting), generator(seed)
+        sizes = _used(setting, n_positive=n_positive, n_unlabeled=n_unlabeled, n=n)
         if is_labeled(setting):
-            _refuse(setting, n_positive=n_positive, n_unlabeled=n_unlabeled)
-            scores, y = self.draw_rows(_finite("n", n), seed)
+            scores, y = self.draw_rows(sizes[0], rng)
             return PUScores.from_labels(y, scores)
-        _refuse(setting, n=n)
-        if not is_pooled(setting):
-            rng = generator(seed)
-            positive = _sample("n_positive", n_positive, self.positive_law(), rng)
-            unlabeled = _sample("n_unlabeled", n_unlabeled, self.marginal_law(), rng)
-            return PUScores(positive, unlabeled, prior=self.prior, setting="two-sample")
-        labeled = _finite("n_positive", n_positive)
-        n_rows = labeled + _finite("n_unlabeled", n_unlabeled)
-        return self._draw_one_sample(labeled, n_rows, generator(seed))
+        if is_pooled(setting):
+            return self._draw_one_sample(sizes[0], sum(sizes), rng)
+        both = zip((self.positive_law(), self.marginal_law()), sizes, strict=True)
+        samples = [law if size == math.inf else law.draw(size, seed=rng) for law, size in both]
+        return PUScores(*samples, prior=self.prior, setting=setting)
 
     def _draw_one_sample(self, n_positive: int, n: int, rng: np.random.Generator) -> PUScores:
         expected = self.prior * n  # Compared with a tolerance for rounding, as in PUScores.
@@ -572,14 +550,6 @@ class World(ABC):
         return PUScores.from_pu_labels(labeled, scores, prior=self.prior, setting="one-sample")
 
 
-def _sample(
-    name: str, size: float | None, law: LogitLaw, rng: np.random.Generator
-) -> Floats | LogitLaw:
-    if size == math.inf:
-        return law
-    return law.draw(_finite(name, size), seed=rng)
-
-
 def _finite(name: str, size: float | None) -> int:
     """Return `size` as an int, or raise an error unless it is an integer of at least 1."""
     if size is None or not 1 <= size < math.inf or size != int(size):
@@ -589,14 +559,19 @@ def _finite(name: str, size: float | None) -> int:
     return int(size)
 
 
-def _refuse(setting: Setting, **sizes: float | None) -> None:
-    """Raise an error if a size is given that the setting does not use."""
+def _used(setting: Setting, **sizes: float | None) -> list[Any]:
+    """Return the sizes that the setting uses, checked; raise an error if others are given."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
     wanted = (Argument("n"),) if is_labeled(setting) else both
+    found: list[Any] = []
     for name, size in sizes.items():
-        if size is not None:
+        if Argument(name) in wanted:
+            infinite = size == math.inf and not is_pooled(setting)
+            found.append(size if infinite else _finite(name, size))
+        elif size is not None:
             rule = f"is not used in the {setting!r} setting"
             raise InputError(name, rule, value=size, remedy=("Pass ", *wanted, "."))
+    return found
 
 
 Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]
@@ -648,21 +623,21 @@ class MixtureLaw(LogitLaw):
         for name, column in zip(("weights", "means", "sds"), columns, strict=True):
             object.__setattr__(self, name, tuple(column.tolist()))
 
+    def _log_parts(self, logits: Floats) -> list[Floats]:
+        """Return the logarithm of each component's part of the density."""
+        components = zip(self.weights, self.means, self.sds, strict=True)
+        return [
+            math.log(weight / (sd * math.sqrt(2 * math.pi))) - ((logits - mean) / sd) ** 2 / 2
+            for weight, mean, sd in components
+        ]
+
     def log_density(self, logits: Floats) -> Floats:
         """Logarithm of the density of the logit, computed without underflow."""
-        total = np.full(np.shape(logits), -np.inf)
-        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
-            log_peak = math.log(weight / (sd * math.sqrt(2 * math.pi)))
-            total = np.logaddexp(total, log_peak - ((logits - mean) / sd) ** 2 / 2)
-        return total
+        return reduce(np.logaddexp, self._log_parts(logits))
 
     def density(self, logits: Floats) -> Floats:
         """Density of the logit."""
-        total = np.zeros(np.shape(logits))
-        for weight, mean, sd in zip(self.weights, self.means, self.sds, strict=True):
-            peak = weight / (sd * math.sqrt(2 * math.pi))
-            total += peak * np.exp(-(((logits - mean) / sd) ** 2) / 2)
-        return total
+        return reduce(np.add, map(np.exp, self._log_parts(logits)))
 
     def breaks(self) -> Floats:
         """Every component's mean plus -9 to 9 standard deviations, and the bends of the sigmoid."""

@@ -24,8 +24,10 @@ rows were seen, so it carries no information, and the bound would decrease to ze
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Literal, get_args
+from bisect import bisect_left
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from noneg.bins import labeled_order_rule, order_rule
 from noneg.checks import check_choice, check_prior
@@ -39,11 +41,25 @@ Binning = Literal["width", "mass"]
 
 Form = Literal["corrected", "printed"]
 
+Rule = Literal["rule", "closed-form", "bound"]
+
 LOG2 = math.log(2.0)
 
 PU_ECE = "PU-ECE"
 
 FUTAMI = "Futami & Fujisawa 2024"
+
+# Variance and information of a term that a bound does not have.
+NO_ROWS = 0.0, 0.0
+
+# In a call of `check`, the number of rows that mass bins divide comes last.
+SIZES = ("n", "n_positive", "n_unlabeled")
+
+CHOICES = {
+    "binning": (get_args(Binning), ""),
+    "form": (get_args(Form), "Omit it for 'corrected'."),
+    "rule": (get_args(Rule), "'rule' is the papers' own choice."),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -119,71 +135,94 @@ def training_deviation(variance: float, bins: int, information: float) -> tuple[
     return blind, 2.0 * deviation(variance, bins, information) - blind
 
 
+def training_parts(
+    bins: int, lipschitz: float, rows: tuple[float, float], edges: tuple[float, float]
+) -> dict[str, float]:
+    """Return the parts of a bound on training rows from the variance and information of each term.
+
+    One term is due to the rows in given bins, the other one to the edges of mass bins.
+    """
+    statistical, information = training_deviation(rows[0], bins, rows[1])
+    blind, known = training_deviation(edges[0], bins, edges[1])
+    return {
+        "binning": (1.0 + lipschitz) * (1.0 / bins + blind),
+        "statistical": statistical,
+        "information": information + (1.0 + lipschitz) * known,
+    }
+
+
 def binning_part(
     n: float, bins: int, binning: Binning, lipschitz: float, tail: float = 0.0
 ) -> float:
     r"""Return the binning bias: (1+L)/B, plus the noise of the edges for mass bins."""
     share = 1.0 / bins
     if binning == "mass":
-        share += _statistical_part(n, bins, binning, tail)
+        share += statistical_part(n, bins, binning, tail)
     return (1.0 + lipschitz) * share
 
 
-def log_tail(delta: float | None, *, events: int = 1) -> float:
-    """Return the term that a failure probability, split over `events`, adds to B log 2."""
-    if delta is None:
-        return 0.0
-    if not 0.0 < delta < 1.0:
-        raise InputError(
-            "delta",
-            f"must lie in (0, 1), got {delta!r}. Pass the probability with which the bound "
-            "may fail, such as 0.05, or None for the bound on the expected error.",
-        )
-    return math.log(events / delta)
+def statistical_part(n: float, bins: int, binning: Binning, tail: float = 0.0) -> float:
+    """Return the statistical bias; the edges of mass bins are rows and are removed first."""
+    if binning == "width":
+        return deviation(1.0 / n, bins, tail)
+    return deviation(1.0 / (n - bins), bins, tail) + 2.0 * bins / (n - bins)
 
 
-def check_size(value: float, name: str) -> None:
+def log_tail(delta: float | None) -> float:
+    """Return the term that a failure probability adds to B log 2."""
+    return 0.0 if delta is None else math.log(1.0 / delta)
+
+
+def split(delta: float | None, binning: Binning) -> float | None:
+    """Return the failure probability of each part: for mass bins, both parts are random."""
+    return delta if delta is None or binning == "width" else delta / 2.0
+
+
+def check(**given: Any) -> None:  # noqa: ANN401
+    """Raise an error for arguments that the theorems do not cover; their names are their rules."""
+    for name, value in given.items():
+        if name in SIZES:
+            _check_size(value, name)
+        elif name in CHOICES:
+            known, remedy = CHOICES[name]
+            check_choice(value, name, known, remedy)
+        elif name == "prior":
+            check_prior(value)
+        elif name == "delta":
+            _check_delta(value)
+        elif name == "bins":
+            _check_bins(given)
+        elif not 0.0 <= value < math.inf:
+            rule = "must be a finite number of at least 0"
+            raise InputError(name, rule, value=value, remedy="Pass an upper bound.")
+
+
+def _check_size(value: float, name: str) -> None:
     """Raise an error for a sample size below one."""
     if not value >= 1:
         remedy = "Pass the number of rows (math.inf if the population itself is known)."
         raise InputError(name, "must be at least 1", value=value, remedy=remedy)
 
 
-def check_bins(bins: int, binning: Binning, n: float, name: str) -> None:
-    """Raise an error for a bin count or a kind of bins that the theorem does not cover."""
-    check_choice(binning, "binning", get_args(Binning))
+def _check_bins(given: dict[str, Any]) -> None:
+    """Raise an error for a bin count that is not whole, or too large for equal-mass bins."""
+    bins = given["bins"]
     if bins < 1 or bins != int(bins):
         rule = "must be an integer of at least 1"
         raise InputError("bins", rule, value=bins, remedy="Pass a positive integer.")
-    if binning == "mass" and n < 2 * bins:
+    name, n = [(name, n) for name, n in given.items() if name in SIZES][-1]
+    if given["binning"] == "mass" and n < 2 * bins:
+        rule = f"must be at most {name}/2 for equal-mass bins, got {bins!r} bins and {name}={n!r}."
+        raise InputError("bins", rule, remedy="Pass fewer bins, or binning='width'.")
+
+
+def _check_delta(delta: float | None) -> None:
+    if delta is not None and not 0.0 < delta < 1.0:
         raise InputError(
-            "bins",
-            f"must be at most {name}/2 for equal-mass bins, got {bins!r} bins and "
-            f"{name}={n!r}. Pass fewer bins, or binning='width'.",
+            "delta",
+            f"must lie in (0, 1), got {delta!r}. Pass the probability with which the bound "
+            "may fail, such as 0.05, or None for the bound on the expected error.",
         )
-
-
-def check_labeled(
-    n: float, bins: int, binning: Binning, *, form: Form = "corrected", **nonnegative: float
-) -> None:
-    """Raise an error for arguments that the theorems on labeled rows do not cover."""
-    check_form(form)
-    check_size(n, "n")
-    check_bins(bins, binning, n, "n")
-    check_nonnegative(**nonnegative)
-
-
-def check_nonnegative(**values: float) -> None:
-    """Raise an error for a Lipschitz constant or an information that is negative or infinite."""
-    for name, value in values.items():
-        if not 0.0 <= value < math.inf:
-            rule = "must be a finite number of at least 0"
-            raise InputError(name, rule, value=value, remedy="Pass an upper bound.")
-
-
-def check_form(form: Form) -> None:
-    """Raise an error for an unknown form."""
-    check_choice(form, "form", get_args(Form), "Omit it for 'corrected'.")
 
 
 def statistical_bias_bound(
@@ -223,11 +262,11 @@ def statistical_bias_bound(
     >>> round(statistical_bias_bound(1000, bins=10, binning="width").value, 4)
     0.1177
     """
-    check_labeled(n, bins, binning, form=form)
+    check(form=form, n=n, binning=binning, bins=bins, delta=delta)
     source = "Theorem 2" if delta is None else "Corollary 2"
-    as_width = binning == "width" or (delta is not None and form == "printed")
+    kind: Binning = "width" if delta is not None and form == "printed" else binning
     return Bound(
-        statistical=_statistical_part(n, bins, "width" if as_width else "mass", log_tail(delta)),
+        statistical=statistical_part(n, bins, kind, log_tail(delta)),
         form=form,
         reference=f"{FUTAMI}, {source}",
     )
@@ -265,7 +304,7 @@ def binning_bias_bound(
     >>> binning_bias_bound(1000, bins=10, binning="width", lipschitz=1.0).value
     0.2
     """
-    check_labeled(n, bins, binning, lipschitz=lipschitz)
+    check(n=n, binning=binning, bins=bins, lipschitz=lipschitz, delta=delta)
     part = binning_part(n, bins, binning, lipschitz, log_tail(delta))
     return Bound(binning=part, reference=f"{FUTAMI}, Theorem 3")
 
@@ -303,15 +342,17 @@ def labeled_bias_bound(
     >>> bound.binning, round(bound.value, 4), bound.reference
     (0.2, 0.3177, 'Futami & Fujisawa 2024, Corollary 1')
     """
-    check_labeled(n, bins, binning, form=form, lipschitz=lipschitz)
-    if delta is not None and form == "printed":
-        tail, edge_tail, stated_for = log_tail(delta), 0.0, "width"
-    else:
-        tail = edge_tail = log_tail(delta, events=2 if binning == "mass" else 1)
-        stated_for = binning
+    check(form=form, delta=delta)
+    each, edges = delta, None
+    if form == "corrected":
+        each = edges = split(delta, binning)
     return Bound(
-        binning=binning_part(n, bins, binning, lipschitz, edge_tail),
-        statistical=_statistical_part(n, bins, stated_for, tail),
+        binning=binning_bias_bound(
+            n, bins=bins, binning=binning, lipschitz=lipschitz, delta=edges
+        ).binning,
+        statistical=statistical_bias_bound(
+            n, bins=bins, binning=binning, delta=each, form=form
+        ).statistical,
         form=form,
         reference=f"{FUTAMI}, {'Corollary 1' if delta is None else 'Theorem 3 and Corollary 2'}",
     )
@@ -343,16 +384,8 @@ def recalibration_bound(n: float, *, bins: int) -> Bound:
     >>> recalibration_bound(100, bins=27).vacuous
     True
     """
-    check_labeled(n, bins, "mass")
-    part = _statistical_part(n, bins, "mass")
-    return Bound(statistical=part, reference=f"{FUTAMI}, Corollary 5")
-
-
-def _statistical_part(n: float, bins: int, binning: str, tail: float = 0.0) -> float:
-    """Return the statistical bias; the edges of mass bins are rows and are removed first."""
-    if binning == "width":
-        return deviation(1.0 / n, bins, tail)
-    return deviation(1.0 / (n - bins), bins, tail) + 2.0 * bins / (n - bins)
+    bound = statistical_bias_bound(n, bins=bins, binning="mass")
+    return replace(bound, reference=f"{FUTAMI}, Corollary 5")
 
 
 def bias_bound(
@@ -415,10 +448,10 @@ def bias_bound(
     >>> round(bound.value, 3), round(bound.binning, 3), round(bound.statistical, 3)
     (0.314, 0.213, 0.101)
     """
-    _check(n_positive, n_unlabeled, prior, bins, binning)
-    check_nonnegative(lipschitz=lipschitz)
-    check_form(form)
-    tail = log_tail(delta, events=2 if binning == "mass" and form == "corrected" else 1)
+    sizes = {"n_positive": n_positive, "n_unlabeled": n_unlabeled}
+    check(**sizes, prior=prior, binning=binning, bins=bins, lipschitz=lipschitz)
+    check(form=form, delta=delta)
+    tail = log_tail(split(delta, binning) if form == "corrected" else delta)
     # The edges of mass bins are rows themselves and are removed from the sample.
     rows, edges = (n_unlabeled, 0.0) if binning == "width" else (n_unlabeled - bins, float(bins))
     return Bound(
@@ -506,20 +539,14 @@ def generalization_bound(
     >>> round(bound.value, 4), round(bound.information, 4)
     (0.1929, 0.0225)
     """
-    _check(n_positive, n_unlabeled, prior, bins, binning)
     edge_information = fcmi if fcmi_unlabeled is None else fcmi_unlabeled
-    check_nonnegative(lipschitz=lipschitz, fcmi=fcmi, fcmi_unlabeled=edge_information)
-    rate = prior**2 / n_positive + 1.0 / n_unlabeled
-    statistical, information = training_deviation(rate, bins, fcmi)
-    edges, known_edges = 0.0, 0.0
-    if binning == "mass":
-        edges, known_edges = training_deviation(1.0 / n_unlabeled, bins, edge_information)
-    return Bound(
-        binning=(1.0 + lipschitz) * (1.0 / bins + edges),
-        statistical=statistical,
-        information=information + (1.0 + lipschitz) * known_edges,
-        reference=f"{PU_ECE}, Theorem 3",
-    )
+    sizes = {"n_positive": n_positive, "n_unlabeled": n_unlabeled}
+    check(**sizes, prior=prior, binning=binning, bins=bins, lipschitz=lipschitz)
+    check(fcmi=fcmi, fcmi_unlabeled=edge_information)
+    rows = prior**2 / n_positive + 1.0 / n_unlabeled, fcmi
+    edges = (1.0 / n_unlabeled, edge_information) if binning == "mass" else NO_ROWS
+    parts = training_parts(bins, lipschitz, rows, edges)
+    return Bound(**parts, form="corrected", reference=f"{PU_ECE}, Theorem 3")
 
 
 def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
@@ -558,16 +585,6 @@ def vc_information(dimension: int, n_positive: int, n_unlabeled: int) -> float:
     return max((dimension + 1) * LOG2, growth)
 
 
-def _check(
-    n_positive: float, n_unlabeled: float, prior: float, bins: int, binning: Binning
-) -> None:
-    """Raise an error for arguments that Assumption 1 of the paper rules out."""
-    check_size(n_positive, "n_positive")
-    check_size(n_unlabeled, "n_unlabeled")
-    check_prior(prior)
-    check_bins(bins, binning, n_unlabeled, "n_unlabeled")
-
-
 def training_statistical_bound(
     n: float, *, bins: int, ecmi: float, form: Form = "corrected"
 ) -> Bound:
@@ -601,7 +618,7 @@ def training_statistical_bound(
     >>> round(training_statistical_bound(4000, bins=15, ecmi=0.0).value, 4)
     0.1442
     """
-    check_labeled(n, bins, "width", form=form, ecmi=ecmi)
+    check(form=form, n=n, binning="width", bins=bins, ecmi=ecmi)
     statistical, information = training_deviation(1.0 / n, bins, ecmi)
     return Bound(
         statistical=statistical,
@@ -649,14 +666,9 @@ def training_binning_bound(
     >>> round(training_binning_bound(4000, bins=20, lipschitz=0.0, fcmi=0.0).value, 4)
     0.2165
     """
-    check_labeled(n, bins, "mass", form=form, lipschitz=lipschitz, fcmi=fcmi)
-    blind, known = _reuse_parts(n, bins, fcmi, form)
-    return Bound(
-        binning=(1.0 + lipschitz) * (1.0 / bins + blind),
-        information=(1.0 + lipschitz) * known,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 8",
-    )
+    check(form=form, n=n, binning="mass", bins=bins, lipschitz=lipschitz, fcmi=fcmi)
+    parts = training_parts(bins, lipschitz, NO_ROWS, (_edge_variance(n, form), fcmi))
+    return Bound(**parts, form=form, reference=f"{FUTAMI}, Theorem 8")
 
 
 def labeled_generalization_bound(
@@ -705,23 +717,17 @@ def labeled_generalization_bound(
     >>> round(labeled_generalization_bound(4000, **options, form="printed").value, 4)
     0.433
     """
-    check_labeled(n, bins, binning, form=form, lipschitz=lipschitz)
-    statistical = training_statistical_bound(n, bins=bins, ecmi=ecmi, form=form)
-    if binning == "width":
-        edges = Bound(binning=(1.0 + lipschitz) / bins, reference="")
-    elif fcmi is None:
-        rule = "must be given for equal-mass bins, whose edges depend on the training rows"
-        remedy = "Pass it (vc_information bounds it), or binning='width'."
-        raise InputError("fcmi", rule, remedy=remedy)
-    else:
-        edges = training_binning_bound(n, bins=bins, lipschitz=lipschitz, fcmi=fcmi, form=form)
-    return Bound(
-        binning=edges.binning,
-        statistical=statistical.statistical,
-        information=statistical.information + edges.information,
-        form=form,
-        reference=f"{FUTAMI}, Theorem 5",
-    )
+    check(form=form, n=n, binning=binning, bins=bins, lipschitz=lipschitz, ecmi=ecmi)
+    edges = NO_ROWS
+    if binning == "mass":
+        if fcmi is None:
+            rule = "must be given for equal-mass bins, whose edges depend on the training rows"
+            remedy = "Pass it (vc_information bounds it), or binning='width'."
+            raise InputError("fcmi", rule, remedy=remedy)
+        check(fcmi=fcmi)
+        edges = _edge_variance(n, form), fcmi
+    parts = training_parts(bins, lipschitz, (1.0 / n, ecmi), edges)
+    return Bound(**parts, form=form, reference=f"{FUTAMI}, Theorem 5")
 
 
 def reuse_bound(
@@ -768,10 +774,11 @@ def reuse_bound(
     """
     first = fcmi if delta1_information is None else delta1_information
     second = fcmi if delta2_information is None else delta2_information
-    information = {"delta1_information": first, "delta2_information": second}
-    check_labeled(n, bins, "mass", form=form, fcmi=fcmi, **information)
-    blind, known = _reuse_parts(n, bins, first, form)
-    blind_bins, known_bins = _reuse_parts(n, bins, second, form)
+    check(form=form, n=n, binning="mass", bins=bins, fcmi=fcmi)
+    check(delta1_information=first, delta2_information=second)
+    variance = _edge_variance(n, form)
+    blind, known = training_deviation(variance, bins, first)
+    blind_bins, known_bins = training_deviation(variance, bins, second)
     is_corollary = delta1_information is not None or delta2_information is not None
     return Bound(
         statistical=blind + blind_bins,
@@ -781,13 +788,9 @@ def reuse_bound(
     )
 
 
-def _reuse_parts(n: float, bins: int, information: float, form: Form) -> tuple[float, float]:
-    """Return the deviation of the bin indicators of training rows, blind and informed parts."""
-    variance = 1.0 / n if form == "corrected" else 0.25 / n
-    return training_deviation(variance, bins, information)
-
-
-Rule = Literal["rule", "closed-form", "bound"]
+def _edge_variance(n: float, form: Form) -> float:
+    """Return the variance factor of the bin indicators of training rows."""
+    return 1.0 / n if form == "corrected" else 0.25 / n
 
 
 def optimal_bins(
@@ -834,9 +837,11 @@ def optimal_bins(
     32
     """
     by_order = order_rule(n_positive, n_unlabeled, prior)
-    _check_choice(binning, lipschitz, rule)
+    check(binning=binning, lipschitz=lipschitz, rule=rule)
     if rule == "bound":
-        return least_bound(n_positive, n_unlabeled, prior, binning=binning, lipschitz=lipschitz)[1]
+        kinds: dict[str, Any] = {"binning": binning, "lipschitz": lipschitz}
+        bound = partial(bias_bound, n_positive, n_unlabeled, prior, **kinds)
+        return least_bound(bound, n_unlabeled)[1]
     if rule == "rule":
         return capped(by_order, n_unlabeled)
     rate = prior**2 / n_positive + 1.0 / n_unlabeled
@@ -875,15 +880,13 @@ def labeled_optimal_bins(
     22
     """
     by_order = labeled_order_rule(n)
-    _check_choice(binning, lipschitz, rule)
+    check(binning=binning, lipschitz=lipschitz, rule=rule)
     if rule == "rule":
         return capped(by_order, n)
     if rule == "bound":
-
-        def value(bins: int) -> float:
-            return labeled_bias_bound(n, bins=bins, binning=binning, lipschitz=lipschitz).value
-
-        return argmin(value, n)
+        return least_bound(partial(labeled_bias_bound, n, binning=binning, lipschitz=lipschitz), n)[
+            1
+        ]
     if binning == "mass":
         raise InputError(
             "rule",
@@ -893,29 +896,16 @@ def labeled_optimal_bins(
     return capped(math.floor(_factor("width", lipschitz) * math.cbrt(n)), n)
 
 
-def least_bound(
-    n_positive: float,
-    n_unlabeled: float,
-    prior: float,
-    *,
-    binning: Binning,
-    lipschitz: float,
-    delta: float | None = None,
-) -> tuple[float, int]:
-    """Return the smallest value of `bias_bound` over the number of bins, and that number."""
+def least_bound(bound: Callable[..., Bound], n: float) -> tuple[float, int]:
+    """Return the smallest value of a bound over the number of bins, and that number.
+
+    As the number grows, the bound first decreases and then increases.
+    """
 
     def value(bins: int) -> float:
-        return bias_bound(
-            n_positive,
-            n_unlabeled,
-            prior,
-            bins=bins,
-            binning=binning,
-            lipschitz=lipschitz,
-            delta=delta,
-        ).value
+        return bound(bins=bins).value
 
-    best = argmin(value, n_unlabeled)
+    best = first_true(lambda bins: capped(bins + 1, n) <= bins or value(bins + 1) >= value(bins))
     return value(best), best
 
 
@@ -924,21 +914,12 @@ def capped(bins: int, n: float) -> int:
     return bins if n == math.inf else max(1, min(bins, int(n // 2)))
 
 
-def argmin(value: Callable[[int], float], n: float) -> int:
-    """Return the bin count that minimizes a function which first decreases and then increases."""
-    return first_true(lambda bins: capped(bins + 1, n) <= bins or value(bins + 1) >= value(bins))
-
-
 def first_true(test: Callable[[int], bool]) -> int:
     """Return the smallest positive integer that passes a monotone test."""
     high = 1
     while not test(high):
         high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    return bisect_left(range(high), True, lo=high // 2 + 1, hi=high, key=test)  # noqa: FBT003
 
 
 def _factor(binning: Binning, lipschitz: float) -> float:
@@ -946,10 +927,3 @@ def _factor(binning: Binning, lipschitz: float) -> float:
     if binning == "width":
         return math.cbrt(2.0 * (1.0 + lipschitz) ** 2 / LOG2)
     return 1.0 / math.cbrt((2.0 + math.sqrt(LOG2)) ** 2)
-
-
-def _check_choice(binning: Binning, lipschitz: float, rule: Rule) -> None:
-    """Raise an error for an unknown rule or kind of bins."""
-    check_bins(1, binning, math.inf, "n")
-    check_nonnegative(lipschitz=lipschitz)
-    check_choice(rule, "rule", get_args(Rule), "'rule' is the papers' own choice.")

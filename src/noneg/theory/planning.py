@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from scipy.special import bdtr, bdtrik
@@ -21,24 +21,15 @@ from noneg.checks import check_choice, check_level, check_number, check_prior, c
 from noneg.errors import Argument, InputError
 from noneg.intervals import z_score
 from noneg.results import Record
-from noneg.theory.bounds import (
-    Binning,
-    check_bins,
-    check_nonnegative,
-    check_size,
-    first_true,
-    least_bound,
-    log_tail,
-    optimal_bins,
-)
+from noneg.theory.bounds import Binning, bias_bound, check, first_true, least_bound, optimal_bins
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from noneg.arrays import Floats, Places
 
-    # Error and number of bins as functions of the two sample sizes.
-    Precision = Callable[[float, float], tuple[float, int]]
+    # The error as a function of the two sample sizes.
+    Precision = Callable[[float, float], float]
 
 Method = Literal["bound", "normal"]
 
@@ -139,56 +130,35 @@ def plan(  # noqa: PLR0913 - two methods share one question
     843
     """
     _check(eps, ratio, method, mean_score)
-    check_prior(prior)
-    check_bins(1, binning, math.inf, "n_unlabeled")
-    check_nonnegative(lipschitz=lipschitz)
-    log_tail(delta)
+    check(prior=prior, binning=binning, lipschitz=lipschitz, delta=delta)
+    level = 0.95 if delta is None else 1.0 - delta
+
+    def by_bound(positives: float, rows: float) -> tuple[float, int]:
+        if rows < 2:
+            return math.inf, 1
+        kinds: dict[str, Any] = {"binning": binning, "lipschitz": lipschitz, "delta": delta}
+        return least_bound(partial(bias_bound, positives, rows, prior, **kinds), rows)
+
+    def half_width(positives: float, rows: float) -> float:
+        return z_score(level) * math.sqrt(prior**2 / positives + mean_score / rows)
+
     if method == "bound":
-        precision: Precision = partial(
-            _bound_precision, prior=prior, binning=binning, lipschitz=lipschitz, delta=delta
-        )
+        sizes = solve(lambda *n: by_bound(*n)[0], eps, ratio, n_positive, n_unlabeled)
+        error, bins = by_bound(*sizes)
         target = "expected error" if delta is None else f"error with probability {1 - delta:g}"
         assumes = f"{target}, {binning} bins, Lipschitz constant {lipschitz:g}"
     else:
-        level = 0.95 if delta is None else 1.0 - delta
-        precision = partial(_normal_precision, prior=prior, level=level, mean_score=mean_score)
+        sizes = solve(half_width, eps, ratio, n_positive, n_unlabeled)
+        error, bins = half_width(*sizes), optimal_bins(*sizes, prior)
         assumes = f"half-width at level {level:g}, fixed bins, mean score at most {mean_score:g}"
-    positive, unlabeled = solve(precision, eps, ratio, n_positive, n_unlabeled)
-    error, bins = precision(positive, unlabeled)
     return Plan(
-        n_positive=positive,
-        n_unlabeled=unlabeled,
+        n_positive=sizes[0],
+        n_unlabeled=sizes[1],
         bins=bins,
         error=error,
         method=method,
         assumes=assumes,
     )
-
-
-def _bound_precision(
-    n_positive: float,
-    n_unlabeled: float,
-    *,
-    prior: float,
-    binning: Binning,
-    lipschitz: float,
-    delta: float | None,
-) -> tuple[float, int]:
-    """Return the smallest bound of Theorem 1; infinity for fewer than two rows."""
-    if n_unlabeled < 2:
-        return math.inf, 1
-    return least_bound(
-        n_positive, n_unlabeled, prior, binning=binning, lipschitz=lipschitz, delta=delta
-    )
-
-
-def _normal_precision(
-    n_positive: float, n_unlabeled: float, *, prior: float, level: float, mean_score: float
-) -> tuple[float, int]:
-    """Return the largest possible half-width of the normal interval, and the rule's bin count."""
-    deviation = math.sqrt(prior**2 / n_positive + mean_score / n_unlabeled)
-    z = z_score(level)
-    return z * deviation, optimal_bins(n_positive, n_unlabeled, prior)
 
 
 def solve(
@@ -201,14 +171,14 @@ def solve(
         remedy = "Omit one, or use bias_bound to compute the error that the two achieve."
         raise InputError(("n_positive", "n_unlabeled"), rule, remedy=remedy)
     if n_positive is not None:
-        _check_floor(lambda n: precision(n, math.inf)[0], eps, n_positive, "n_positive")
-        return n_positive, _smallest(lambda n: precision(n_positive, n)[0], eps, MOST_ROWS)
+        _check_floor(lambda n: precision(n, math.inf), eps, n_positive, "n_positive")
+        return n_positive, _smallest(lambda n: precision(n_positive, n), eps, MOST_ROWS)
     if n_unlabeled is not None:
-        _check_floor(lambda n: precision(math.inf, n)[0], eps, n_unlabeled, "n_unlabeled")
-        return _smallest(lambda n: precision(n, n_unlabeled)[0], eps, MOST_ROWS), n_unlabeled
+        _check_floor(lambda n: precision(math.inf, n), eps, n_unlabeled, "n_unlabeled")
+        return _smallest(lambda n: precision(n, n_unlabeled), eps, MOST_ROWS), n_unlabeled
     share = Fraction(str(ratio))
     most = math.floor(MOST_ROWS / max(share, Fraction(1)))
-    positive = _smallest(lambda n: precision(n, math.ceil(share * n))[0], eps, most)
+    positive = _smallest(lambda n: precision(n, math.ceil(share * n)), eps, most)
     return positive, math.ceil(share * positive)
 
 
@@ -226,7 +196,7 @@ def _smallest(error_of: Callable[[int], float], eps: float, most: int) -> int:
 
 def _check_floor(floor_of: Callable[[int], float], eps: float, size: int, name: str) -> None:
     """Raise an error if a fixed sample is too small for `eps`, for any size of the other one."""
-    check_size(size, name)
+    check(**{name: size})
     if size > MOST_ROWS or size != int(size):
         msg = f"must be an integer up to {MOST_ROWS}, got {size!r}."
         raise InputError(name, msg, remedy="Pass the number of rows.")
@@ -331,28 +301,25 @@ def plan_precision(
     >>> plan_precision(prior=0.1, precision=0.8, flagged=0.08).n_positive
     4679
     """
-    width, prior, hit = (
-        check_share(within, "within"),
-        check_prior(prior),
-        check_share(precision, "precision"),
-    )
-    share, z = check_share(flagged, "flagged"), z_score(check_level(level))
+    width, prior = check_share(within, "within"), check_prior(prior)
+    hit, share = check_share(precision, "precision"), check_share(flagged, "flagged")
+    z = z_score(check_level(level))
     recall = hit * share / prior
     if recall > 1.0:
         most = prior / hit
         rule = f"must be at most {most:.4g}; otherwise, more positives would be flagged than exist"
         raise InputError("flagged", rule, value=flagged)
 
-    def error(positives: float, rows: float) -> tuple[float, int]:
+    def error(positives: float, rows: float) -> float:
         spread = (1.0 - recall) / (recall * positives) + (1.0 - share) / (share * rows)
-        return z * hit * math.sqrt(spread), 0
+        return z * hit * math.sqrt(spread)
 
     sizes = solve(error, width, check_ratio(ratio), n_positive, n_unlabeled)
     return LabelPlan(
         question=f"estimate a precision of {hit:g} to within {width:g}",
         n_positive=sizes[0],
         n_unlabeled=sizes[1],
-        error=error(*sizes)[0],
+        error=error(*sizes),
         assumes=f"half-width at level {level:g}, known prior {prior:g}, share of flagged "
         f"rows {share:g}",
     )
@@ -404,25 +371,22 @@ def plan_comparison(  # noqa: PLR0913 - a question has that many sides
     >>> plan_comparison(0.02, 0.1, auroc=0.85).n_positive
     1495
     """
-    gap, prior, area = (
-        check_share(difference, "difference"),
-        check_prior(prior),
-        check_share(auroc, "auroc"),
-    )
+    gap, prior = check_share(difference, "difference"), check_prior(prior)
+    area = check_share(auroc, "auroc")
     both = z_score(check_level(level)) + NormalDist().inv_cdf(check_share(power, "power"))
     rule = "a correlation in [0, 1)"
     check_number(correlation, "correlation", rule, lambda x: 0.0 <= x < 1.0)
 
-    def error(positives: float, rows: float) -> tuple[float, int]:
+    def error(positives: float, rows: float) -> float:
         variance = 2.0 * (1.0 - correlation) * _proxy_variance(area, prior, positives, rows)
-        return both * math.sqrt(variance) / (1.0 - prior), 0
+        return both * math.sqrt(variance) / (1.0 - prior)
 
     sizes = solve(error, gap, check_ratio(ratio), n_positive, n_unlabeled)
     return LabelPlan(
         question=f"detect an AUROC difference of {gap:g} between two models",
         n_positive=sizes[0],
         n_unlabeled=sizes[1],
-        error=error(*sizes)[0],
+        error=error(*sizes),
         assumes=f"power {power:g} at level {level:g}, AUROC near {area:g}, "
         f"correlation {correlation:g} between the models",
     )
