@@ -15,6 +15,17 @@ SINGLE = str | int | float | np.generic | None
 _RULES = {"l": "---", "r": "---:"}
 
 
+def merged(path: Path, rows: list[Row], *keys: str) -> list[Row]:
+    """Return the stored rows followed by new ones, which replace those with the same keys."""
+
+    def place(row: Row) -> tuple:
+        return tuple(row[key] for key in keys)
+
+    new = {place(row) for row in rows}
+    stored = read(path) if path.exists() else []
+    return [row for row in stored if place(row) not in new] + rows
+
+
 def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
     """Store a table; six digits are more than any page shows."""
 

@@ -97,6 +97,8 @@ def full() -> list[Cell]:
         *over(cifar, ("sgld-code",), (500, 1000)),
         *over(replace(cifar, supersamples=2, draws=3), ("sgd", "sgld", "sgld-code"), (5000,)),
         *over(replace(cifar, kind="pu"), ("sgd", "sgld"), (500, 1000)),
+        # All images that are at hand.
+        *over(replace(cifar, supersamples=1, draws=3), ("sgd",), (10_000,)),
     ]
 
 

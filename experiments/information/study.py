@@ -7,6 +7,7 @@ bounds. ``--parts figure1 tables`` uses existing margins.
 
 import argparse
 import math
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from experiments.information.analysis import all_tables
 from experiments.information.cells import full, keep, pool, quick, stored
 from experiments.study import BUILD, Run, Study, cells
 from experiments.synthetic.worlds import PAPER, known
-from experiments.tables import Row, standard_error
+from experiments.tables import Row, merged, standard_error
 from noneg.bins import bin_scores
 from noneg.randomness import stream
 from noneg.theory import labeled_bias_bound, labeled_optimal_bins
@@ -95,7 +96,19 @@ def training(run: Run) -> None:
 
 
 def tables(run: Run) -> dict[str, list[Row]]:
-    return all_tables(stored(margins(run)), run.say)
+    """Return the stored tables with the rows of all margins in the folder."""
+    found = all_tables(stored(margins(run)), run.say).items()
+    rows = {name: merged(run.out / f"{name}.csv", new, *KEYS[name]) for name, new in found}
+    return {name: sorted(own, key=itemgetter("group", "n")) for name, own in rows.items()}
+
+
+KEYS = {
+    "bounds": ("group", "n", "binning", "bins"),
+    "recalibration": ("group", "n"),
+    "information": ("group", "n"),
+    "runs": ("group", "key"),
+    "training": ("group", "n"),
+}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -7,6 +7,7 @@ stopped.
 
 import argparse
 import json
+from operator import itemgetter
 from pathlib import Path
 
 from experiments.drawing import style
@@ -15,7 +16,7 @@ from experiments.pu_ece_neural.measures import Model, load, save
 from experiments.pu_ece_neural.mixtures import measure_mixture, mixture_world, predicted_rows
 from experiments.study import BUILD, Run, Study, command, versions
 from experiments.synthetic.pu_ece import SIZES
-from experiments.tables import Row, read, write
+from experiments.tables import Row, merged, read, write
 
 TRIALS, QUICK_TRIALS = {"mnist": 100, "cifar": 3}, {"mnist": 2, "cifar": 1}
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
@@ -72,32 +73,60 @@ def shown(models: list[Model]) -> dict[str, Model]:
     return found
 
 
-def measure_files(run: Run, paths: list[Path], kept: Path) -> tuple[list[Model], list[Row]]:
-    """Return all models and their rows; results from a file are cached, with how it was created."""
-    models, rows, made = [], [], {}
-    for path in paths:
+def measure_files(run: Run, folder: Path) -> list[Model]:
+    """Measure every file of logits that has no table yet, and return the models of all files."""
+    models = []
+    for path in sorted(folder.glob("*-P*.npz")):
         found, how = load(path)
         models += found
-        made[json.dumps(how)] = made.get(json.dumps(how), 0) + len(found)
-        table = kept / f"{path.stem}.csv"
+        table = folder / "measured" / f"{path.stem}.csv"
         if not table.exists():
             write(table, run.map(measures.measure, [{"model": m} for m in found]), run.digits)
-        rows += read(table)
-    training = [{"classifiers": count} | json.loads(how) for how, count in made.items()]
+            table.with_suffix(".json").write_text(json.dumps(how))
+    return models
+
+
+def gather(run: Run, measured: Path) -> list[Row]:
+    """Return the stored rows with those of the measured files, and record how they were made."""
+    note, rows, made = run.out / "made.json", [], {}
+    if note.exists():
+        for entry in json.loads(note.read_text())["training"]:
+            count = entry.pop("classifiers")
+            made[json.dumps(entry)] = count
+    counts: dict[str, int] = {}
+    for table in sorted(measured.glob("*.csv")):
+        found, how = read(table), table.with_suffix(".json").read_text()
+        counts[how] = counts.get(how, 0) + len(found)
+        rows += found
+    training = [{"classifiers": n} | json.loads(how) for how, n in (made | counts).items()]
     analysis = {"command": command()} | {k.lower(): v for k, v in versions().items()}
     text = json.dumps({"training": training, "analysis": analysis}, indent=1)
-    (run.out / "made.json").write_text(text + "\n")
-    return models, sorted(rows, key=lambda r: (r["data"], r["name"], r["n"], r["trial"]))
+    note.write_text(text + "\n")
+    place = ("data", "name", "n", "trial")
+    return sorted(merged(run.out / "models.csv", rows, *place), key=itemgetter(*place))
 
 
 def measure(run: Run) -> dict[str, list[Row]]:
+    """Measure all logits; without those of the first trials, only add rows to the stored tables."""
     kept = logits(run) / "measured"
     kept.mkdir(exist_ok=True)
-    models, rows = measure_files(run, sorted(logits(run).glob("*-P*.npz")), kept)
+    models = measure_files(run, logits(run))
+    rows = gather(run, kept)
+    found = {
+        "models": rows,
+        "summary": measures.summary_rows(rows),
+        "ordering": measures.ordering_rows(rows),
+    }
+    first = shown([model for model in models if model.trial == 0])
+    return found | (mixed_tables(run, kept, first) if first else {})
+
+
+def mixed_tables(run: Run, kept: Path, first: dict[str, Model]) -> dict[str, list[Row]]:
+    """Return the tables about the first trial of each classifier."""
     tables: dict[str, list[Row]] = {name: [] for name in TABLES}
-    for name, model in (first := shown(models)).items():
+    for name, model in first.items():
         folder = kept / name.replace(", ", "-")
-        if model.name not in MIXED[model.data] or model.trial != 0:
+        if model.name not in MIXED[model.data]:
             continue
         if not folder.exists():
             size = run.pick((SIZES, 100), (SIZES[::4], 10))
@@ -108,9 +137,6 @@ def measure(run: Run) -> dict[str, list[Row]]:
         for table in TABLES:
             tables[table] += read(folder / f"{table}.csv")
     return tables | {
-        "models": rows,
-        "summary": measures.summary_rows(rows),
-        "ordering": measures.ordering_rows(rows),
         "histograms": measures.histogram_rows(first),
         "predicted": predicted_rows(tables["mixtures"], SIZES),
     }

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.study import Run, Study
-from experiments.tables import read
+from experiments.tables import merged, read
 from experiments.training import benchmark, plan
 from experiments.training.selections import THREE, all_runs, chosen, done, where
 from noneg.lab.bench import RunConfig, load_records
@@ -75,9 +75,7 @@ def two_samples(run: Run) -> dict[str, list[dict]]:
 
 def times(run: Run, part: str, runs: pd.DataFrame) -> list[dict]:
     """Return the stored times, with those of one part replaced."""
-    path = run.out / "time.csv"
-    kept = [row for row in read(path) if row["part"] != part] if path.exists() else []
-    return kept + _time(runs.assign(part=part))
+    return merged(run.out / "time.csv", _time(runs.assign(part=part)), "part")
 
 
 def tables(run: Run) -> dict[str, list[dict]]:

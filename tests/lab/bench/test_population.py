@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from noneg.cli import main
 from noneg.errors import InputError
-from noneg.lab.bench import RunConfig, load_records, select, sweep
+from noneg.lab.bench import RunConfig, draws, engine, load_records, select, sweep
 from noneg.lab.bench.criteria import CRITERIA, Criteria, probabilities
-from noneg.lab.bench.draws import draw
+from noneg.lab.bench.draws import Draw, Training, Validation, draw
 from noneg.lab.bench.engine import Crew, families, make_member, run_all
 from noneg.lab.bench.measures import on_validation
 from noneg.lab.bench.population import Population
@@ -74,6 +74,50 @@ def test_a_member_is_its_single_run(method):
         one, many = weights(alone(run)), weights(algorithm)
         # Rounding errors, which losses that sharpen their own labels amplify.
         assert (one - many).abs().max() <= 1e-3 * one.abs().max()
+
+
+@pytest.fixture
+def images(monkeypatch):
+    """A few random images in place of CIFAR-10, and a run on them."""
+    random = np.random.default_rng(0)
+
+    def noise(n):
+        return random.normal(size=(n, 3, 32, 32)).astype(np.float32)
+
+    rows = Draw(
+        Training(noise(200), noise(300)),
+        Validation(noise(30), noise(50), random.integers(0, 2, 50)),
+        draws.Test(noise(20), random.integers(0, 2, 20), np.ones(20)),
+        prior=0.5,
+    )
+    monkeypatch.setattr(engine, "rows_of", lambda _: rows)
+    return rows, replace(RUN, dataset="cifar10", steps=3, every=3)
+
+
+@pytest.mark.parametrize("name", ["nnpu", "cvir"])
+def test_a_network_for_images_is_a_population_of_one(images, name):
+    rows, run = images
+    run = replace(run, algorithm=name)
+    ((family, population),) = populations([run])
+    population.advance()
+    with started(run, rows, device="cpu") as begun:
+        for module in begun.algorithm.players.values():
+            module.train()
+        while begun.step < begun.total:
+            begun.advance()
+    assert family == [run]
+    # Batch normalization's running means and variances are among these.
+    one, many = (
+        a.players["net"].state_dict() for a in (begun.algorithm, population.runs[0].algorithm)
+    )
+    torch.testing.assert_close(many, one, rtol=1e-3, atol=1e-5)
+
+
+def test_images_train_in_half_precision(images, tmp_path):
+    _, run = images
+    runs = [run, replace(run, algorithm="ncpu", variant="ref")]
+    assert run_all(runs, tmp_path, population=2, precision="bfloat16")["done"] == 2
+    assert {record["precision"] for record in load_records(tmp_path)} == {"bfloat16"}
 
 
 def test_configurations_differ_within_a_population():
@@ -207,7 +251,7 @@ def test_the_command_trains_populations(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "other"), [("scheduler", "tcp://here:1"), ("precision", "bfloat16")]
+    ("name", "other"), [("scheduler", "tcp://here:1"), ("precision", "float16")]
 )
 def test_options_that_do_not_go_together(tmp_path, name, other):
     with pytest.raises(InputError, match=f"'{name}' must"):
