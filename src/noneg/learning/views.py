@@ -9,7 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,13 +32,15 @@ _ANGLES = 41
 class _Rearranged(ABC):
     """A view that takes each pixel from another place, chosen from a table of such views."""
 
-    # Value of pixels from outside the image.
-    black: float
-
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return the augmented batch."""
         which = self.draw(len(x), generator)
-        return rearrange(x, self.sources(x.shape[1:])[which].to(x.device), self.black)
+        return rearrange(x, self.sources(x.shape[1:])[which].to(x.device), self.edge)
+
+    @property
+    def edge(self) -> float:
+        """Value of pixels from outside the image."""
+        return 0.0
 
     @abstractmethod
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
@@ -97,6 +99,11 @@ class Turned(_Rearranged):
     black: float = 0.0
     degrees: float = 10.0
 
+    @property
+    def edge(self) -> float:
+        """Value of pixels from outside the image."""
+        return self.black
+
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw the number of a view for each of n rows."""
         return torch.randint(2 * _ANGLES, (n,), generator=generator)
@@ -141,7 +148,6 @@ class Cropped(_Rearranged):
     """
 
     padding: int = 4
-    black: ClassVar[float] = 0.0
 
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
         """Draw the number of a view for each of n rows."""

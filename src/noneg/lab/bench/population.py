@@ -22,7 +22,7 @@ import copy
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class Population:
         m, rows = len(self.runs), torch.stack([run.data.rows for run in self.runs])
         self.n, self.shape, self.bank = rows.shape[1], rows.shape[2:], rows.flatten(0, 1)
         self.offset = (self.n * torch.arange(m, device=self.device))[:, None]
-        self.view: Any = self.runs[0].data.weak
+        self.view = cast("Any", self.runs[0].data.weak)
         self.longest = min(self.length, self.every, self.total)
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
         self.loss = torch.zeros(m, device=self.device)
@@ -164,7 +164,7 @@ class Population:
         if self.view is not None:
             self.sources = self.view.sources(self.shape).to(self.device)
             views: list[Any] = [run.data.weak for run in self.runs]
-            black = torch.tensor([view.black for view in views], device=self.device)
+            black = torch.tensor([view.edge for view in views], device=self.device)
             self.black = black.reshape(m, 1, 1, 1)
 
     def _stack_held(self, members: Sequence[Member]) -> None:
