@@ -3,9 +3,10 @@
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
 from itertools import repeat
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -84,9 +85,15 @@ def column(rows: Iterable[Row], name: str) -> np.ndarray:
     return np.array([row[name] for row in rows], dtype=float)
 
 
-def distinct(rows: Iterable[Row], name: str) -> list:
-    """Return the distinct values of a column, in order of first appearance."""
-    return list(dict.fromkeys(row[name] for row in rows))
+def distinct(rows: Iterable[Row], *names: str) -> list:
+    """Return the distinct values of one or several columns, in order of first appearance.
+
+    >>> distinct([{"n": 10, "m": 1}, {"n": 20, "m": 1}], "m")
+    [1]
+    >>> distinct([{"n": 10, "m": 1}, {"n": 20, "m": 1}], "n", "m")
+    [(10, 1), (20, 1)]
+    """
+    return list(dict.fromkeys(map(itemgetter(*names), rows)))
 
 
 def records(**columns: object) -> list[Row]:
@@ -130,6 +137,19 @@ def means(rows: Iterable[Row], *keys: str, count: str | None = None) -> list[Row
          for name, one in group[0].items()} | ({count: len(group)} if count else {})
         for group in groups.values()
     ]  # fmt: skip
+
+
+def averaged(*keys: str, count: str | None = None) -> Callable:
+    """Let a worker that yields one row or more for every draw return their `means`."""
+
+    def average(draws: Callable[..., Iterable[Row]]) -> Callable[..., list[Row]]:
+        @wraps(draws)
+        def rows(*args: object, **cell: object) -> list[Row]:
+            return means(draws(*args, **cell), *keys, count=count)
+
+        return rows
+
+    return average
 
 
 def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:
