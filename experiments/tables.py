@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, wraps
-from itertools import repeat
+from itertools import chain, repeat
 from operator import itemgetter
 from pathlib import Path
 
@@ -17,7 +17,7 @@ _RULES = {"l": "---", "r": "---:"}
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
-    """Store a table; six digits are more than any page shows."""
+    """Store a table with the columns of all rows; six digits are more than any page shows."""
 
     def short(value: object) -> object:
         number = digits is not None and isinstance(value, float | np.floating)
@@ -25,7 +25,7 @@ def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None =
 
     part = path.with_suffix(".part")
     with part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer = csv.DictWriter(file, list(dict.fromkeys(chain(*rows))), lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: short(value) for name, value in row.items()} for row in rows)
     part.replace(path)
