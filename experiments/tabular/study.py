@@ -121,7 +121,6 @@ METHODS = {
 }
 # Numeric features without missing values, for learners that require them.
 CODED = ("BaggingPU", FOREST, "pulearn Elkanoto", "pulearn bagging")
-ASKED = ("table", "labels", "prior", "method")
 REAL = {
     "insulin, Akt": ("pu_insulin_phospho.npz", "s_akt"),
     "insulin, mTOR": ("pu_insulin_phospho.npz", "s_mtor"),
@@ -183,7 +182,7 @@ def learn(
     yield measured(y_test, p, time.process_time() - start) | {"error": ""}
 
 
-def answers(table: str, labels: str, prior: str, method: str) -> bool:
+def answers(table: str, labels: str, prior: str, method: str, **_: object) -> bool:
     """Return whether a method is run; `WeightedPU` takes as long as all others together."""
     return not (
         (method == INFORMED and labels == "scar")
@@ -203,7 +202,7 @@ def asked(run: Run, labels: str, prior: str, rates: Iterable[float], names: Iter
         prior=prior,
         method=METHODS,
     )
-    run.resume("runs", learn, [c for c in wanted if answers(*(c[k] for k in ASKED))])
+    run.resume("runs", learn, [cell for cell in wanted if answers(**cell)])
 
 
 def scar(run: Run) -> None:
@@ -220,21 +219,18 @@ def others(run: Run) -> None:
             asked(run, "selected", "known", [rate], tables)
 
 
-def real(_: Run) -> dict[str, list[Row]]:
+def real(run: Run) -> dict[str, list[Row]]:
     """Real PU tables: ranks of held-out positives among all rows; nothing else is known."""
-    rows = []
-    for name, (file, label) in REAL.items():
-        stored = arrays(file)
-        if stored is not None:
-            X, flags = stored["X"].astype(np.float32), stored[label] == 1
-            row = {"table": name, "positives": int(flags.sum()), "rows": flags.size}
-            rows.append(row | held_out_ranks(X, flags))
-    return {"real": rows}
+    there = [name for name, (file, _) in REAL.items() if arrays(file) is not None]
+    return {"real": run.rows(held_out_ranks, cells(table=there))}
 
 
-def held_out_ranks(X: np.ndarray, flags: np.ndarray) -> Row:
+def held_out_ranks(table: str) -> Row:
     """Return the ranks of held-out positives among all rows, and the verdict of the report."""
     warnings.simplefilter("ignore")
+    file, label = REAL[table]
+    stored = arrays(file)
+    X, flags = stored["X"].astype(np.float32), stored[label] == 1
     prior = estimate_prior(discriminate(Rows(X, flags), "one-sample", 0))
     model = PUClassifier(setting="one-sample", prior=prior.value, n_jobs=1)
     folds = PUStratifiedKFold(5, setting="one-sample")
@@ -243,6 +239,8 @@ def held_out_ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     scores = PUScores.from_pu_labels(flags, p, setting="one-sample")
     about = About(title="", source={}, command="")
     return {
+        "positives": int(flags.sum()),
+        "rows": flags.size,
         "prior": prior.value,
         "median_rank": np.median(above),
         "in_top_10": (above < 0.1).mean(),

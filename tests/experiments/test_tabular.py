@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from experiments.study import HERE
-from experiments.tables import Tables, pick
-from experiments.tabular.data import HELD_OUT, R_HELD_OUT, R_TABLES, TABLES
+from experiments.tables import Tables, distinct, pick
+from experiments.tabular.data import HELD_OUT, SOURCES, TABLES
 from experiments.tabular.forest import impurity
 from experiments.tabular.study import learn, ranks, runs_of
 
@@ -36,9 +36,10 @@ def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
 
 def test_no_table_was_both_used_and_held_out():
     assert not set(TABLES) & set(HELD_OUT)
-    assert not {source[:2] for source in R_TABLES.values()} & {
-        source[:2] for source in R_HELD_OUT.values()
-    }
+    held, others = (
+        distinct(pick(SOURCES, held_out=out), "package", "table") for out in (True, False)
+    )
+    assert not set(held) & set(others)
 
 
 def test_away_from_the_cut_extra_trees_order_splits_as_gini_does():
