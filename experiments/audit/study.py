@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from experiments import nceas
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Row, averaged, column, percent, pick, records
+from experiments.tables import Row, averaged, records
 from noneg import PUScores, estimate
 from noneg.audit.estimates import Contrast, Draws, Review, interval
 from noneg.audit.planning import Planner
@@ -351,12 +351,6 @@ def species(run: Run) -> dict[str, list]:
 
 # Coverage that 95% intervals should have.
 LEAST, MOST = 0.93, 0.98
-
-
-def spans(rows: list[Row]) -> list[str]:
-    """The smallest and the largest coverage of every number."""
-    found = [column(pick(rows, target=name), "coverage") for name in NAMES]
-    return [f"{percent(x.min())} to {percent(x.max())}" if x.size else "" for x in found]
 
 
 STUDY = Study("audit", (rmse, coverage, labeling, looks, species), optional=("species",))
