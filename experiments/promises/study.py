@@ -226,7 +226,7 @@ def two_probabilities(setting: str, n_positive: int, trials: int) -> Iterator[Ro
     world = LogisticGaussian.less_calibrated(0.3)
     for trial in range(trials):
         scores = draw(world, n_positive, setting, trial)
-        s = world.draw(n=2000, setting="labeled", seed=10_000 + trial).in_order()[0][0]
+        s = np.sort(world.draw_rows(2000, 10_000 + trial)[0])
         true, fitted = world.posterior(s), VennAbers().fit(scores)
         low, high = fitted.probabilities(s).T
         plain = Isotonic().fit(scores).transform(s)
