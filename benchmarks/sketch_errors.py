@@ -108,13 +108,12 @@ def measure(n, seed):
         for setting in SETTINGS:
             exact = rows_of(s, p, setting, rng)
             found = Sketch.from_scores(exact).scores()
+            cell = {"rows": n, "seed": seed, "law": law, "setting": setting}
             for name, value, error, budget in distances(exact, found):
-                row = {"rows": n, "seed": seed, "law": law, "setting": setting, "metric": name}
-                yield row | {"exact": value, "error": error, "budget": budget}
+                yield cell | {"metric": name, "exact": value, "error": error, "budget": budget}
             counts = [sweep_edges(each).size - 1 for each in (exact, found)]
-            row = {"rows": n, "seed": seed, "law": law, "setting": setting}
-            row |= {"metric": SWEEP_BINS, "exact": counts[0], "error": abs(np.diff(counts)[0])}
-            yield row | {"budget": ""}
+            jump = {"exact": counts[0], "error": abs(counts[1] - counts[0]), "budget": ""}
+            yield cell | {"metric": SWEEP_BINS} | jump
             print(f"{n:,} rows, {law}, {setting}", flush=True)
 
 

@@ -47,9 +47,6 @@ class Gaussians:
         found = self.prior * self.recall(t)
         return found / (found + (1 - self.prior) * ndtr(-logit(t)))
 
-    def at_recall(self, recall: float) -> float:
-        return expit(self.d - ndtri(recall))
-
     def draw(
         self, rng: np.random.Generator, n_positive: int, n_unlabeled: int, setting: str, **known
     ) -> tuple[PUScores, np.ndarray, np.ndarray]:
@@ -146,7 +143,7 @@ def keep_precision(
     """Yield whether a guaranteed precision holds, and the resulting recall."""
     world = Gaussians(MODELS[model], prior)
     rng = seeded("precision", setting, model, prior, n_positive, known)
-    wanted = world.precision(world.at_recall(ORACLE))
+    wanted = world.precision(expit(world.d - ndtri(ORACLE)))
     options = {"prior": prior}
     if known == "interval":
         options["prior_interval"] = tuple(prior * end for end in INTERVAL)

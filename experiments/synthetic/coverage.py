@@ -23,23 +23,23 @@ SIZES = (100, 1000, 5000)
 PRIORS = (0.5, 0.1)
 STATISTICS = ("ece", "ks")
 N_POSITIVE = 100
-REPLICATES = 199
+RESAMPLES, REPLICATES = 200, 199
 LEVELS = (0.01, 0.05, 0.1)
 
 
 def bootstrap_interval(
-    scores: PUScores, binned: Binned, rng: np.random.Generator, replicates: int = 200
+    scores: PUScores, binned: Binned, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return a percentile bootstrap over rows, drawn as counts in bins (normal scores within a
     bin)."""
     n = int(scores.n_marginal)
-    count = rng.multinomial(n, binned.marginal, size=replicates)
+    count = rng.multinomial(n, binned.marginal, size=RESAMPLES)
     mean = np.nan_to_num(binned.mean_score)
     square = binned.second[:, 2, 2] * n / np.maximum(binned.marginal, 1e-12)
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     score = (count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)) / n
     if scores.setting == "two-sample":
-        hits = rng.multinomial(int(scores.n_positive), binned.positive, size=replicates)
+        hits = rng.multinomial(int(scores.n_positive), binned.positive, size=RESAMPLES)
     else:
         rate = np.nan_to_num(binned.positive * scores.n_positive / (binned.marginal * n))
         hits = rng.binomial(count, np.minimum(rate, 1.0))

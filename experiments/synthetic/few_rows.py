@@ -9,6 +9,7 @@ unequal labeling rates.
 from argparse import ArgumentParser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri, stdtrit
@@ -184,17 +185,11 @@ def measure(
                 one = METRICS[name].interval(scores, level=0.95)
                 raw = one.value if one.raw is None else one.raw
                 kept.append((one.low, one.high, raw, UNTRUSTED not in one.method))
-    return [summary(name, target[name], *np.array(x).T) for name, x in found.items()]
+    return [summary(name, target[name], np.array(draws)) for name, draws in found.items()]
 
 
-def summary(
-    name: str,
-    target: float,
-    low: np.ndarray,
-    high: np.ndarray,
-    raw: np.ndarray,
-    trusted: np.ndarray,
-) -> Row:
+def summary(name: str, target: float, draws: np.ndarray) -> Row:
+    low, high, raw, trusted = draws.T
     below, above = target < low - ROUNDING, target > high + ROUNDING
     defined, bounded = raw[np.isfinite(raw)], np.isfinite(high) & np.isfinite(low)
     return {
@@ -303,12 +298,12 @@ def below(row: Row, share: float) -> bool:
 
 def cells_by_trust(tables: Tables) -> dict[bool, list[Row]]:
     """Return the cells whose estimates can be trusted, and those that state that none can be."""
-    rows, names = tables("coverage"), KEYS
-    doubted = {tuple(row[n] for n in names) for row in rows if row["trusted"] < 0.5}
-    found = {True: [], False: []}
-    for row in rows:
-        found[tuple(row[n] for n in names) not in doubted].append(row)
-    return found
+    rows, cell = tables("coverage"), itemgetter(*KEYS)
+    doubted = {cell(row) for row in rows if row["trusted"] < 0.5}
+    return {
+        trusted: [row for row in rows if (cell(row) not in doubted) == trusted]
+        for trusted in (True, False)
+    }
 
 
 def relative_width(rows: list[Row]) -> float:
