@@ -134,11 +134,11 @@ def counts_of_periods(world, edges, sizes, shape, rng, *, pooled) -> Counts:
     return Counts(positive, marginal, squares, pooled)
 
 
-def draw(world, setting, reference, rng, again):
-    """Return a reference period, bins derived from it, and counts of `again` similar periods."""
+def draw(world, setting, reference, rng):
+    """Return a reference period, bins derived from it, and counts of `AGAIN` similar periods."""
     scores = reference_period(world, setting, *reference, rng)
     edges = shared_edges(scores)
-    counts = counts_of_periods(world, edges, reference, (again, 1), rng, pooled=scores.pooled)
+    counts = counts_of_periods(world, edges, reference, (AGAIN, 1), rng, pooled=scores.pooled)
     return scores, edges, counts
 
 
@@ -165,7 +165,7 @@ def one_look(world, setting, size, drift, trials):
     reference, sizes = SIZES[size]
     found = []
     for _ in range(trials // AGAIN):
-        _, edges, counts = draw(old, setting, reference, rng, AGAIN)
+        _, edges, counts = draw(old, setting, reference, rng)
         fresh = counts_of_periods(new, edges, sizes, (AGAIN, 1), rng, pooled=counts.pooled)
         fit, labeling = fit_shift(counts, fresh), compare_positives(counts, fresh)
         found.append([fit.moved, fit.error, fit.moved_p, fit.shape_p, labeling])
@@ -186,7 +186,7 @@ def one_look(world, setting, size, drift, trials):
 def looked(world, setting, size, drift, looks, rng):
     """Yield `AGAIN` draws: reference, counts and tests; the drift comes after look `CHANGE`."""
     (reference, sizes), before = SIZES[size], (WORLDS | HELD_OUT)[world]
-    scores, edges, old = draw(before, setting, reference, rng, AGAIN)
+    scores, edges, old = draw(before, setting, reference, rng)
     periods = counts_of_periods(before, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
     if drift != "none":
         after = moved(before, drift)

@@ -73,9 +73,9 @@ def five(groups: Classes, shares: Sequence[float], values: Sequence[float]) -> C
     return tuple(np.array(values)[np.searchsorted(cuts, s)] for s in groups)
 
 
-def saturated(groups: Classes, zeros: float, ones: float, digits: int | None = None) -> Classes:
+def saturated(groups: Classes, ones: float, digits: int | None = None) -> Classes:
     """Scores that are exactly 0 or 1 at both ends, some of them wrong; others may be rounded."""
-    low, high = np.quantile(np.concatenate(groups), [zeros, ones])
+    low, high = np.quantile(np.concatenate(groups), [0.25, ones])
     inner = groups if digits is None else [s.round(digits) for s in groups]
     parts = zip(groups, inner, strict=True)
     return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, x)) for s, x in parts)
@@ -108,7 +108,7 @@ DEVELOPED = {
     "perfect": lambda prior: two_normal(0.99, prior),
     "overconfident": lambda prior: two_normal(0.85, prior, 3.0),
     "five": lambda prior: five(two_normal(0.8, prior), *EVEN),
-    "saturated": lambda prior: saturated(two_normal(0.85, prior), 0.25, 0.85),
+    "saturated": lambda prior: saturated(two_normal(0.85, prior), 0.85),
     "wavy": lambda prior: by_rank(two_normal(0.85, prior), wavy),
 }
 # Populations that the tables show; no method was developed on them.
@@ -119,7 +119,7 @@ HELD_OUT = {
     "heavy tails": lambda prior: two_normal(0.8, prior, spread=1.5, x=stdtrit(3.0, PLACES)),
     "skewed": lambda prior: skewed(3.0, prior),
     "five scores": lambda prior: five(two_normal(0.75, prior), *OVERRATED),
-    "zeros and ones": lambda prior: saturated(two_normal(0.9, prior, 1.5), 0.25, 0.9, digits=2),
+    "zeros and ones": lambda prior: saturated(two_normal(0.9, prior, 1.5), 0.9, digits=2),
     "not monotone": lambda prior: by_rank(two_normal(0.8, prior), bumpy),
 }
 WORLDS = DEVELOPED | HELD_OUT

@@ -60,11 +60,11 @@ def _digits() -> tuple[pd.DataFrame, np.ndarray]:
     return found.data, found.target.to_numpy() < 5
 
 
-def _stored(file: str, label: str, positive: tuple[int, ...]):
+def _stored(file: str, *positive: int):
     stored = arrays(file)
     if stored is None:
         return None
-    return pd.DataFrame(stored["X"]).add_prefix("x"), np.isin(stored[label], positive)
+    return pd.DataFrame(stored["X"]).add_prefix("x"), np.isin(stored["y"], positive)
 
 
 def _covertype():
@@ -80,9 +80,9 @@ def _covertype():
 _OTHERS = {
     "cancer": _cancer,
     "digits": _digits,
-    "spambase": lambda: _stored("spambase.npz", "y", (1,)),
-    "credit-card": lambda: _stored("uci_credit_default.npz", "y", (1,)),
+    "spambase": lambda: _stored("spambase.npz", 1),
+    "credit-card": lambda: _stored("uci_credit_default.npz", 1),
     "covertype": _covertype,
     # A to M against N to Z.
-    "letter": lambda: _stored("letter.npz", "y", tuple(range(13))),
+    "letter": lambda: _stored("letter.npz", *range(13)),
 }

@@ -113,7 +113,7 @@ METHODS = {
     "WeightedPU": WeightedPU,
     "BaggingPU": BaggingPU,
     "LinearPU": lambda **pu: make_pipeline(one_hot(), LinearPU(**pu)),
-    FOREST: partial(PUExtraTrees, least=5),
+    FOREST: PUExtraTrees,
     ELKAN_NOTO: ElkanNoto,
     "pulearn Elkanoto": lambda **_: Pulearn("elkanoto"),
     "pulearn bagging": lambda **_: Pulearn("bagging"),
