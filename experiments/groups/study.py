@@ -77,25 +77,16 @@ class World:
             positive = random.binomial(unlabeled, chance)
             labeled = random.binomial(positive, LABELED if setting == "one-sample" else 1.0)
             unlabeled = unlabeled - labeled
-        count = np.stack([unlabeled, labeled]).astype(float)
-        return self._scores(count, setting), self._sums(count)
-
-    def _scores(self, count: np.ndarray, setting: str) -> PUScores:
-        s = np.tile(SCORES, self.share.size)
-        if setting == "labeled":
-            flags = np.repeat([False, True], s.size)
-            return PUScores.from_labels(flags, np.tile(s, 2), sample_weight=count.ravel())
-        weights = {"positive_weight": count[1], "unlabeled_weight": count[0]}
-        return PUScores(s, s, prior=self.prior, setting=setting, **weights)
-
-    def _sums(self, count: np.ndarray) -> object:
-        groups = self.share.size
-        codes = np.tile(np.repeat(np.arange(groups), GRID.size), 2)
-        flags = np.repeat([False, True], codes.size // 2)
+        s, flags = np.tile(SCORES, 2 * self.share.size), np.repeat([False, True], mass.size)
+        weight = np.concatenate([unlabeled, labeled]).astype(float)
         counter = GroupCounter(("group",))
-        names = [(str(k),) for k in range(groups)]
-        counter.add(names, codes, np.tile(SCORES, 2 * groups), flags, count.ravel())
-        return counter.finished()
+        codes = np.tile(np.repeat(np.arange(self.share.size), GRID.size), 2)
+        counter.add([(str(k),) for k in range(self.share.size)], codes, s, flags, weight)
+        if setting == "labeled":
+            return PUScores.from_labels(flags, s, sample_weight=weight), counter.finished()
+        known = {"prior": self.prior, "setting": setting}
+        scores = PUScores.from_pu_labels(flags, s, sample_weight=weight, **known)
+        return scores, counter.finished()
 
     def truth(self, members: list[int], ends: np.ndarray) -> dict[str, float]:
         """Return the metrics for several groups together; `ends` are the bin edges for the
