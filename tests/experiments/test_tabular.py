@@ -7,7 +7,7 @@ from experiments.study import HERE
 from experiments.tables import Tables, distinct, pick
 from experiments.tabular.data import HELD_OUT, SOURCES, TABLES
 from experiments.tabular.forest import impurity
-from experiments.tabular.study import learn, ranks, runs_of
+from experiments.tabular.study import QUICK, learn, ranks, runs_of
 
 STORED = Tables(HERE / "tabular")
 
@@ -32,6 +32,11 @@ def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
     if (labels, prior) == ("scar", "known"):
         assert runs["rate"].nunique() == 2
         assert (runs.groupby(["table", "setting", "rate"])["split"].nunique() == 5).all()
+
+
+def test_a_quick_run_has_a_table_of_each_group():
+    """The pictures rank methods in both groups."""
+    assert [len(set(QUICK) & set(group)) for group in (TABLES, HELD_OUT)] == [1, 1]
 
 
 def test_no_table_was_both_used_and_held_out():
