@@ -7,15 +7,13 @@ Writes the largest distance for each metric over distributions, settings and see
 sketch_errors.md, and all distances to sketch_errors.csv.
 """
 
-import argparse
 import math
 import shlex
 import sys
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.tables import save
+from benchmarks.tables import parser, save
 from experiments.tables import distinct, pick, table, write
 from noneg import PUScores, Sketch, ece
 from noneg.calibration import sweep_edges
@@ -146,11 +144,10 @@ def jumps(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[3, 4])
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
+    options.add_argument("--seeds", type=int, nargs="+", default=[3, 4])
+    arguments = options.parse_args()
     rows = []
     # Results are written immediately, because the whole study takes a while.
     for seed in arguments.seeds:

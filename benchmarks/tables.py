@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shlex
@@ -74,6 +75,15 @@ def versions(names=PACKAGES):
         except PackageNotFoundError:
             found[name] = "(not installed)"
     return found
+
+
+def parser(about, **numbers):
+    """Return a parser of numbers with these defaults, and of the folder of the results."""
+    parser = argparse.ArgumentParser(description=about)
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    return parser
 
 
 def written(name):
