@@ -8,7 +8,6 @@ one sample, without the maximum, this is the Gini impurity of the labels.
 
 import numpy as np
 from numba import njit
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 LEAST, TREES = 5, 100  # rows in a leaf, and trees
 
@@ -82,23 +81,15 @@ def answers(X, column, cut, left, value):
     return out
 
 
-class PUExtraTrees(ClassifierMixin, BaseEstimator):
-    """A hundred trees as in the paper, but with leaves of five rows instead of one.
+def extra_trees(X, y, X_test, *, setting: str, prior: float) -> np.ndarray:
+    """Return probabilities from a hundred trees as in the paper, but with leaves of five rows
+    instead of one.
 
     Every tree uses all rows, and every split tries as many random columns as the square root of
     their number.
     """
-
-    def __init__(self, setting: str, prior: float) -> None:
-        self.setting, self.prior = setting, prior
-
-    def fit(self, X, y):
-        population = np.ones(y.size, dtype=bool) if self.setting == "one-sample" else ~y
-        p, u = self.prior * y / y.sum(), population / population.sum()
-        tries = int(np.ceil(np.sqrt(X.shape[1])))
-        self.trees_ = [grow(X, p, u, tries, seed) for seed in range(TREES)]
-        return self
-
-    def predict_proba(self, X):
-        g = np.mean([answers(X, *tree) for tree in self.trees_], axis=0)
-        return np.column_stack([1.0 - g, g])
+    population = np.ones(y.size, dtype=bool) if setting == "one-sample" else ~y
+    p, u = prior * y / y.sum(), population / population.sum()
+    tries = int(np.ceil(np.sqrt(X.shape[1])))
+    trees = (grow(X, p, u, tries, seed) for seed in range(TREES))
+    return np.mean([answers(X_test, *tree) for tree in trees], axis=0)
