@@ -170,16 +170,16 @@ def one_look(world, setting, size, drift, trials):
         fit, labeling = fit_shift(counts, fresh), compare_positives(counts, fresh)
         found.append([fit.moved, fit.error, fit.moved_p, fit.shape_p, labeling])
     d, error, *p = np.concatenate(found, axis=1)
-    rejected = zip(
-        ("moved", "shape", "labeling"), np.mean(np.array(p) <= 0.05, axis=(1, 2)), strict=True
-    )
+    by_prior, by_shape, by_labeling = (float(np.mean(one <= 0.05)) for one in p)
     prior, scale = old.prior + (1.0 - old.prior) * d, 1.0 - old.prior
     yield {
         "prior": new.prior,
         "bias": float(np.mean(prior) - new.prior),
         "sd": float(np.std(prior)),
         "covers": float(np.mean(np.abs(prior - new.prior) <= 1.959964 * scale * error)),
-        **dict(rejected),
+        "moved": by_prior,
+        "shape": by_shape,
+        "labeling": by_labeling,
     }
 
 
