@@ -211,18 +211,21 @@ def others(run: Run) -> None:
             asked(run, "selected", "known", [rate], tables)
 
 
-def real(run: Run) -> dict[str, list[Row]]:
+def real(_: Run) -> dict[str, list[Row]]:
     """Real PU tables: ranks of held-out positives among all rows; nothing else is known."""
-    there = [name for name, (file, _) in REAL.items() if arrays(file) is not None]
-    return {"real": run.rows(held_out_ranks, cells(table=there))}
+    rows = []
+    for name, (file, label) in REAL.items():
+        stored = arrays(file)
+        if stored is not None:
+            X, flags = stored["X"].astype(np.float32), stored[label] == 1
+            row = {"table": name, "positives": int(flags.sum()), "rows": flags.size}
+            rows.append(row | held_out_ranks(X, flags))
+    return {"real": rows}
 
 
-def held_out_ranks(table: str) -> Row:
+def held_out_ranks(X: np.ndarray, flags: np.ndarray) -> Row:
     """Return the ranks of held-out positives among all rows, and the verdict of the report."""
     warnings.simplefilter("ignore")
-    file, label = REAL[table]
-    stored = arrays(file)
-    X, flags = stored["X"].astype(np.float32), stored[label] == 1
     prior = estimate_prior(discriminate(Rows(X, flags), "one-sample", 0))
     model = PUClassifier(setting="one-sample", prior=prior.value, n_jobs=1)
     folds = PUStratifiedKFold(5, setting="one-sample")
@@ -231,8 +234,6 @@ def held_out_ranks(table: str) -> Row:
     scores = PUScores.from_pu_labels(flags, p, setting="one-sample")
     about = About(title="", source={}, command="")
     return {
-        "positives": int(flags.sum()),
-        "rows": flags.size,
         "prior": prior.value,
         "median_rank": np.median(above),
         "in_top_10": (above < 0.1).mean(),
