@@ -147,14 +147,9 @@ def _fill_ratios(rows):
             row.ratio = row.seconds / base
 
 
-def can_weigh():
-    """Return whether the kernel can reset the recorded peak (Linux only)."""
-    return STATUS.exists() and CLEAR_REFS.exists()
-
-
 def peak_bytes(call):
-    """Return the growth of peak resident memory during one call."""
-    if not can_weigh():
+    """Return the growth of peak resident memory during one call (Linux only)."""
+    if not (STATUS.exists() and CLEAR_REFS.exists()):
         return float("nan")
     gc.collect()
     _return_free_memory()

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-import noneg
 from benchmarks.measure import Case
+from benchmarks.rows import FIRST, ours
 from noneg import calibration, performance
 from noneg.metrics import METRICS
-
-FIRST = "from the arrays, checks included"
-
-
-def ours(data, *, function, **options):
-    return lambda: function(noneg.PUScores.from_labels(data.labels, data.scores), **options)
 
 
 def probcal(data, *, name, **options):
@@ -49,42 +43,41 @@ def torchmetrics(data):
     return lambda: float(binary_auroc(scores, labels, validate_args=False))
 
 
-def registry(data):
-    """Every metric with its interval, computed from one object."""
+def every_metric(scores):
+    """Compute every metric with its interval from one object."""
+    return sum(metric.interval(scores).value for metric in METRICS.values())
 
-    def all_metrics():
-        scores = noneg.PUScores.from_labels(data.labels, data.scores)
-        return sum(metric.interval(scores).value for metric in METRICS.values())
 
-    return all_metrics
+def of(function, note=FIRST, *, slow=False, **options):
+    return Case("noneg", partial(ours, function=function, **options), note, slow=slow)
 
 
 def blocks():
     return {
         "smooth ECE": [
-            Case("noneg", partial(ours, function=calibration.smooth_ece), FIRST),
+            of(calibration.smooth_ece),
             Case("probcal", partial(probcal, name="smooth_ece"), "on the logit axis"),
             Case("relplot", relplot_smooth, "mass at 0 and 1 counts half"),
         ],
         "debiased ECE": [
-            Case("noneg", partial(ours, function=calibration.debiased_ece, bins=15), FIRST),
+            of(calibration.debiased_ece, bins=15),
             Case("probcal", partial(probcal, name="ece_debiased"), ""),
         ],
         "sweep ECE": [
-            Case("noneg", partial(ours, function=calibration.sweep_ece), FIRST),
+            of(calibration.sweep_ece),
             Case("probcal", partial(probcal, name="ece_sweep"), "at most 100 bins"),
         ],
         "KS error": [
-            Case("noneg", partial(ours, function=calibration.ks_error), FIRST),
+            of(calibration.ks_error),
             Case("MAPIE", mapie_ks, "scaled by the standard error"),
         ],
         "AUROC": [
-            Case("noneg", partial(ours, function=performance.auroc), FIRST),
+            of(performance.auroc),
             Case("scikit-learn", scikit_learn, ""),
             Case("torchmetrics", torchmetrics, "exact, on the CPU"),
         ],
-        "TCE_bpm": [Case("noneg", partial(ours, function=calibration.tce_bpm), "no peer has it")],
+        "TCE_bpm": [of(calibration.tce_bpm, "no peer has it")],
         "all metrics": [
-            Case("noneg", registry, f"{len(METRICS)} metrics with their intervals", slow=True)
+            of(every_metric, f"{len(METRICS)} metrics with their intervals", slow=True)
         ],
     }

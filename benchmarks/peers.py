@@ -18,6 +18,7 @@ import numpy as np
 import noneg
 from benchmarks import metrics, recalibration, tables
 from benchmarks.measure import Case, compare
+from benchmarks.rows import FIRST, Data, labeled_scores, ours, pu_scores
 from noneg import kernels
 from noneg.calibration import ece_by_prior, ece_interval
 
@@ -27,36 +28,9 @@ OTHER_PRIOR = 0.35
 REPLICATES = 200
 N_PRIORS = 21
 
-
-@dataclass(frozen=True)
-class Data:
-    """Calibrated scores with their labels; half of the positives are labeled in the PU table."""
-
-    scores: np.ndarray
-    labels: np.ndarray
-    labeled: np.ndarray
-    prior: float = 2.0 / 7.0
-
-    @classmethod
-    def draw(cls, n, seed):
-        rng = np.random.default_rng(seed)
-        scores = rng.beta(2.0, 5.0, n)
-        labels = (rng.random(n) < scores).astype(np.int64)
-        return cls(scores, labels, labels * (rng.random(n) < 0.5))
-
-
-def labeled_scores(data):
-    return noneg.PUScores.from_labels(data.labels, data.scores)
-
-
-def pu_scores(data):
-    return noneg.PUScores.from_pu_labels(
-        data.labeled, data.scores, prior=data.prior, setting="one-sample"
-    )
-
-
-def noneg_ece(data, *, binning, bins=BINS):
-    return lambda: noneg.ece(labeled_scores(data), bins=bins, binning=binning)
+mass_ece = partial(noneg.ece, bins=BINS, binning="mass")
+noneg_ece = partial(ours, function=noneg.ece, bins=BINS)
+noneg_interval = partial(ours, function=ece_interval, bins=BINS)
 
 
 def noneg_numpy(data, *, binning):
@@ -71,26 +45,19 @@ def noneg_numpy(data, *, binning):
 
 def noneg_other_bins(data):
     scores = labeled_scores(data)
-    noneg.ece(scores, bins=BINS, binning="mass")
-    return lambda: noneg.ece(scores, bins=OTHER_BINS, binning="mass")
-
-
-def noneg_pu_ece(data):
-    return lambda: noneg.ece(pu_scores(data), bins=BINS, binning="mass")
+    mass_ece(scores)
+    return lambda: mass_ece(scores, bins=OTHER_BINS)
 
 
 def noneg_other_prior(data):
     scores = pu_scores(data)
-    noneg.ece(scores, bins=BINS, binning="mass")
-    return lambda: noneg.ece(scores.with_prior(OTHER_PRIOR), bins=BINS, binning="mass")
-
-
-def noneg_interval(data, *, binning):
-    return lambda: ece_interval(labeled_scores(data), bins=BINS, binning=binning).value
+    mass_ece(scores)
+    return lambda: mass_ece(scores.with_prior(OTHER_PRIOR))
 
 
 def noneg_prior_curve(data):
-    return lambda: float(ece_by_prior(pu_scores(data), bins=BINS, binning="mass")(data.prior))
+    curve = partial(ours, function=ece_by_prior, scores=pu_scores, bins=BINS, binning="mass")
+    return lambda: float(curve(data)()(data.prior))
 
 
 def relplot(data):
@@ -220,7 +187,7 @@ NOTES = {
 def labeled_cases(binning):
     of = partial(partial, binning=binning)
     cases = [
-        Case("noneg", of(noneg_ece), f"from the arrays, checks included; {kernel_name()}"),
+        Case("noneg", of(noneg_ece), f"{FIRST}; {kernel_name()}"),
         Case("noneg, NumPy only", of(noneg_numpy), "the same without numba"),
         *(Case(name, of(make), NOTES[binning].get(name, "")) for name, make in PEERS.items()),
     ]
@@ -240,26 +207,25 @@ def kernel_name():
 
 def blocks():
     """Return the comparisons: a title, and cases, of which the first is the unit of the ratios."""
-    first = "from the arrays, checks included"
     pulearn_note = f"{N_PRIORS} priors, no calibration error: "
     return {
         "width ECE": labeled_cases("width"),
         "mass ECE": labeled_cases("mass"),
         "other bins": [
-            Case("mass ECE", partial(noneg_ece, binning="mass"), first),
+            Case("mass ECE", partial(noneg_ece, binning="mass"), FIRST),
             Case("then other bins", noneg_other_bins, f"{OTHER_BINS} after {BINS}", renew=True),
         ],
         "other prior": [
-            Case("mass PU-ECE", noneg_pu_ece, first),
+            Case("mass PU-ECE", partial(ours, function=mass_ece, scores=pu_scores), FIRST),
             Case("then other prior", noneg_other_prior, "same bins", renew=True),
         ],
         "width interval": [
-            Case("width ECE", partial(noneg_ece, binning="width"), first),
-            Case("with interval", partial(noneg_interval, binning="width"), first),
+            Case("width ECE", partial(noneg_ece, binning="width"), FIRST),
+            Case("with interval", partial(noneg_interval, binning="width"), FIRST),
         ],
         "mass interval": [
-            Case("mass ECE", partial(noneg_ece, binning="mass"), first),
-            Case("with interval", partial(noneg_interval, binning="mass"), first),
+            Case("mass ECE", partial(noneg_ece, binning="mass"), FIRST),
+            Case("with interval", partial(noneg_interval, binning="mass"), FIRST),
             Case("probcal", probcal_bootstrap, f"bootstrap of {REPLICATES} replicates", slow=True),
         ],
         "prior curve": [
@@ -278,71 +244,54 @@ def blocks():
 
 @dataclass(frozen=True)
 class Target:
-    """A target: a number computed from the rows of a block, which must be at most `limit`.
+    """A target: a number from the rows of a block, which must be at most `limit`.
 
-    Limits in seconds apply to one number of rows, ratios to all of them.
+    The number is a field of a case, noneg's share of the seconds of a case ("share"), or of the
+    fastest peer ("fastest"). Limits in seconds apply to one number of rows, ratios to all of them.
     """
 
     name: str
     limit: float
-    number: object
-    rows: int | None = None
+    kind: str
+    block: str
+    case: str = "noneg"
+    n: int | None = None
 
     def measure(self, results):
+        """Return the number, or None if a required row was not measured."""
+        rows = {row.case: row for row in results.get(self.block, ())}
         try:
-            return self.number({title: _by_name(rows) for title, rows in results.items()})
-        except (TypeError, KeyError):  # a required row was not measured
+            if self.kind == "share":
+                return rows["noneg"].seconds / rows[self.case].seconds
+            if self.kind == "fastest":
+                peers = [row for name, row in rows.items() if not name.startswith("noneg")]
+                return rows["noneg"].seconds / min(1.0 * row.seconds for row in peers)
+            return 1.0 * getattr(rows[self.case], self.kind)
+        except (TypeError, KeyError):
             return None
 
 
-def _by_name(rows):
-    return {row.case: row for row in rows}
-
-
-def _share(results, title, case):
-    return results[title]["noneg"].seconds / results[title][case].seconds
-
-
-def _share_of_fastest(results, title):
-    peers = [row for name, row in results[title].items() if not name.startswith("noneg")]
-    return results[title]["noneg"].seconds / min(1.0 * row.seconds for row in peers)
-
-
-def _ratio(results, title, case):
-    return results[title][case].ratio
-
-
-def _seconds(results, title):
-    return 1.0 * results[title]["noneg"].seconds
-
-
-def _arrays(results, title):
-    return 1.0 * results[title]["noneg"].arrays
-
-
 TARGETS = (
-    Target("width ECE, share of relplot", 0.5, lambda r: _share(r, "width ECE", "relplot")),
-    Target("mass ECE, share of fastest peer", 0.2, lambda r: _share_of_fastest(r, "mass ECE")),
-    Target("other bins, share of first", 0.1, lambda r: _ratio(r, "other bins", "then other bins")),
-    Target(
-        "other prior, share of first", 0.1, lambda r: _ratio(r, "other prior", "then other prior")
-    ),
-    Target("width interval, multiple", 3, lambda r: _ratio(r, "width interval", "with interval")),
-    Target("mass interval, multiple", 3, lambda r: _ratio(r, "mass interval", "with interval")),
-    Target("prior curve, share of pulearn", 0.01, lambda r: _share(r, "prior curve", "pulearn")),
-    Target("smooth ECE, share of fastest", 0.5, lambda r: _share_of_fastest(r, "smooth ECE")),
-    Target("debiased ECE, share of probcal", 0.2, lambda r: _share(r, "debiased ECE", "probcal")),
-    Target("sweep ECE, share of probcal", 0.03, lambda r: _share(r, "sweep ECE", "probcal")),
-    Target("KS error, share of MAPIE", 1 / 3, lambda r: _share(r, "KS error", "MAPIE")),
-    Target("AUROC, share of fastest", 0.2, lambda r: _share_of_fastest(r, "AUROC")),
-    Target("TCE_bpm, seconds", 0.5, lambda r: _seconds(r, "TCE_bpm"), rows=10**6),
-    Target("all metrics, seconds", 5, lambda r: _seconds(r, "all metrics"), rows=10**6),
-    Target("Platt, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "Platt")),
-    Target("temperature, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "temperature")),
-    Target("beta, share of fastest", 1 / 3, lambda r: _share_of_fastest(r, "beta")),
-    Target("isotonic, share of fastest", 0.5, lambda r: _share_of_fastest(r, "isotonic")),
-    Target("width ECE, memory in arrays", 3, lambda r: _arrays(r, "width ECE")),
-    Target("mass ECE, memory in arrays", 3, lambda r: _arrays(r, "mass ECE")),
+    Target("width ECE, share of relplot", 0.5, "share", "width ECE", "relplot"),
+    Target("mass ECE, share of fastest peer", 0.2, "fastest", "mass ECE"),
+    Target("other bins, share of first", 0.1, "ratio", "other bins", "then other bins"),
+    Target("other prior, share of first", 0.1, "ratio", "other prior", "then other prior"),
+    Target("width interval, multiple", 3, "ratio", "width interval", "with interval"),
+    Target("mass interval, multiple", 3, "ratio", "mass interval", "with interval"),
+    Target("prior curve, share of pulearn", 0.01, "share", "prior curve", "pulearn"),
+    Target("smooth ECE, share of fastest", 0.5, "fastest", "smooth ECE"),
+    Target("debiased ECE, share of probcal", 0.2, "share", "debiased ECE", "probcal"),
+    Target("sweep ECE, share of probcal", 0.03, "share", "sweep ECE", "probcal"),
+    Target("KS error, share of MAPIE", 1 / 3, "share", "KS error", "MAPIE"),
+    Target("AUROC, share of fastest", 0.2, "fastest", "AUROC"),
+    Target("TCE_bpm, seconds", 0.5, "seconds", "TCE_bpm", n=10**6),
+    Target("all metrics, seconds", 5, "seconds", "all metrics", n=10**6),
+    Target("Platt, share of fastest", 1 / 3, "fastest", "Platt"),
+    Target("temperature, share of fastest", 1 / 3, "fastest", "temperature"),
+    Target("beta, share of fastest", 1 / 3, "fastest", "beta"),
+    Target("isotonic, share of fastest", 0.5, "fastest", "isotonic"),
+    Target("width ECE, memory in arrays", 3, "arrays", "width ECE"),
+    Target("mass ECE, memory in arrays", 3, "arrays", "mass ECE"),
 )
 
 
@@ -367,19 +316,14 @@ def _rows(text):
 
 def run_size(n, options):
     data = Data.draw(n, options.seed)
+    limits = {name: getattr(options, name) for name in ("repeats", "patience", "limit")}
     results = {}
     for title, cases in blocks().items():
         if options.only and title not in options.only:
             continue
-        results[title] = compare(
-            cases,
-            data,
-            n,
-            repeats=options.repeats,
-            patience=options.patience,
-            limit=options.limit,
-        )
-        print(tables.block_text(title, n, results[title]), flush=True)
+        results[title] = compare(cases, data, n, **limits)
+        print(tables.aligned(tables.lines_of(f"{title}, n = {n:,}", results[title])), flush=True)
+        print()
     return results
 
 
@@ -387,11 +331,11 @@ def main(arguments=None):
     options = parse(sys.argv[1:] if arguments is None else arguments)
     if find_spec("numba") is not None:
         import noneg.kernels_numba  # noqa: F401
-    report = tables.Report(command=["python", "-m", "benchmarks", *sys.argv[1:]])
-    print(report.head_text(), end="\n\n")
-    for n in options.sizes:
-        report.results[n] = run_size(n, options)
-    report.finish(TARGETS)
-    print(report.targets_text())
+    about = tables.about()
+    print(*(f"{key}: {text}" for key, text in about.items()), sep="\n", end="\n\n")
+    results = {n: run_size(n, options) for n in options.sizes}
+    targets = tables.target_lines(TARGETS, results)
+    print(tables.aligned(targets))
     if options.out is not None:
-        report.write(options.out)
+        about["load"] += f", {tables.load()} after"
+        tables.write_run(options.out, about, targets, results)

@@ -9,42 +9,24 @@ from functools import partial
 
 import numpy as np
 
-import noneg
 from benchmarks.measure import Case
+from benchmarks.rows import FIRST, ours, pu_scores
 from noneg import recalibration
 
 AT = np.array([0.3, 0.6])
-FIRST = "from the arrays, checks included"
 
 
-def ours(data, *, method):
-    def fit():
-        scores = noneg.PUScores.from_labels(data.labels, data.scores)
-        return float(method().fit(scores).transform(AT)[0])
-
-    return fit
-
-
-def ours_pu(data, *, method):
-    def fit():
-        scores = noneg.PUScores.from_pu_labels(
-            data.labeled, data.scores, prior=data.prior, setting="one-sample"
-        )
-        return float(method().fit(scores).transform(AT)[0])
-
-    return fit
+def first(found):
+    """Return the first probability, which some peers give for both classes."""
+    found = np.asarray(found)
+    return float(found[0] if found.ndim == 1 else found[0, -1])
 
 
 def probcal(data, *, name):
     import probcal
 
     method = getattr(probcal, name)
-
-    def fit():
-        found = np.asarray(method().fit(data.scores, data.labels).predict_proba(AT))
-        return float(found[0] if found.ndim == 1 else found[0, -1])
-
-    return fit
+    return lambda: first(method().fit(data.scores, data.labels).predict_proba(AT))
 
 
 def netcal(data, *, module, name):
@@ -68,20 +50,13 @@ def mcgrad(data, *, name):
     return fit
 
 
-def scikit_platt(data):
-    from sklearn.calibration import _SigmoidCalibration
+def scikit_logits(data, *, name):
+    from sklearn import calibration
 
+    method = getattr(calibration, name)
     logits = np.log(data.scores) - np.log1p(-data.scores)
     at = np.log(AT) - np.log1p(-AT)
-    return lambda: float(_SigmoidCalibration().fit(logits, data.labels).predict(at)[0])
-
-
-def scikit_temperature(data):
-    from sklearn.calibration import _TemperatureScaling
-
-    logits = np.log(data.scores) - np.log1p(-data.scores)
-    at = np.log(AT) - np.log1p(-AT)
-    return lambda: float(_TemperatureScaling().fit(logits, data.labels).predict(at)[0, 1])
+    return lambda: first(method().fit(logits, data.labels).predict(at))
 
 
 def scikit_isotonic(data):
@@ -97,37 +72,47 @@ def betacal(data):
     return lambda: float(BetaCalibration("abm").fit(data.scores, data.labels).predict(AT)[0])
 
 
+def block(method, *peers):
+    """Return noneg's fits from labeled and from PU rows, and those of the peers."""
+
+    def fit(scores):
+        return float(method().fit(scores).transform(AT)[0])
+
+    return [
+        Case("noneg", partial(ours, function=fit), FIRST),
+        Case("noneg, PU", partial(ours, function=fit, scores=pu_scores), FIRST),
+        *(Case(name, call, note) for name, call, note in peers),
+    ]
+
+
 def blocks():
-    logit_note = "logits made beforehand"
+    platt = partial(scikit_logits, name="_SigmoidCalibration")
+    logits, frame = "logits made beforehand", "a frame made beforehand"
     return {
-        "Platt": [
-            Case("noneg", partial(ours, method=recalibration.Platt), FIRST),
-            Case("noneg, PU", partial(ours_pu, method=recalibration.Platt), FIRST),
-            Case("MCGrad", partial(mcgrad, name="PlattScaling"), "a frame made beforehand"),
-            Case("probcal", partial(probcal, name="PlattCalibrator"), ""),
-            Case("netcal", partial(netcal, module="scaling", name="LogisticCalibration"), ""),
-            Case("scikit-learn", scikit_platt, logit_note + "; smoothed targets"),
-        ],
-        "temperature": [
-            Case("noneg", partial(ours, method=recalibration.Temperature), FIRST),
-            Case("noneg, PU", partial(ours_pu, method=recalibration.Temperature), FIRST),
-            Case("probcal", partial(probcal, name="TemperatureCalibrator"), ""),
-            Case("netcal", partial(netcal, module="scaling", name="TemperatureScaling"), ""),
-            Case("scikit-learn", scikit_temperature, logit_note),
-        ],
-        "beta": [
-            Case("noneg", partial(ours, method=recalibration.Beta), FIRST),
-            Case("noneg, PU", partial(ours_pu, method=recalibration.Beta), FIRST),
-            Case("probcal", partial(probcal, name="BetaCalibrator"), ""),
-            Case("netcal", partial(netcal, module="scaling", name="BetaCalibration"), ""),
-            Case("betacal", betacal, ""),
-        ],
-        "isotonic": [
-            Case("noneg", partial(ours, method=recalibration.Isotonic), FIRST),
-            Case("noneg, PU", partial(ours_pu, method=recalibration.Isotonic), FIRST),
-            Case("netcal", partial(netcal, module="binning", name="IsotonicRegression"), ""),
-            Case("scikit-learn", scikit_isotonic, ""),
-            Case("probcal", partial(probcal, name="IsotonicCalibrator"), ""),
-            Case("MCGrad", partial(mcgrad, name="IsotonicRegression"), "a frame made beforehand"),
-        ],
+        "Platt": block(
+            recalibration.Platt,
+            ("MCGrad", partial(mcgrad, name="PlattScaling"), frame),
+            ("probcal", partial(probcal, name="PlattCalibrator"), ""),
+            ("netcal", partial(netcal, module="scaling", name="LogisticCalibration"), ""),
+            ("scikit-learn", platt, f"{logits}; smoothed targets"),
+        ),
+        "temperature": block(
+            recalibration.Temperature,
+            ("probcal", partial(probcal, name="TemperatureCalibrator"), ""),
+            ("netcal", partial(netcal, module="scaling", name="TemperatureScaling"), ""),
+            ("scikit-learn", partial(scikit_logits, name="_TemperatureScaling"), logits),
+        ),
+        "beta": block(
+            recalibration.Beta,
+            ("probcal", partial(probcal, name="BetaCalibrator"), ""),
+            ("netcal", partial(netcal, module="scaling", name="BetaCalibration"), ""),
+            ("betacal", betacal, ""),
+        ),
+        "isotonic": block(
+            recalibration.Isotonic,
+            ("netcal", partial(netcal, module="binning", name="IsotonicRegression"), ""),
+            ("scikit-learn", scikit_isotonic, ""),
+            ("probcal", partial(probcal, name="IsotonicCalibrator"), ""),
+            ("MCGrad", partial(mcgrad, name="IsotonicRegression"), frame),
+        ),
     }

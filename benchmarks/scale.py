@@ -9,7 +9,6 @@ set minus what was resident before the first pass. The files are removed afterwa
 is given, which also reuses existing files.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.tables import save, versions
+from benchmarks.tables import parser, save, versions
 from experiments.tables import distinct, pick, table, write
 
 PIECE = 4_000_000
@@ -190,16 +189,12 @@ def cell(row):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=float, nargs="+", default=[1e6, 1e7, 1e8])
-    parser.add_argument("--cases", nargs="+", choices=list(SETUP), default=list(SETUP))
-    parser.add_argument("--folder", type=Path, default=Path("/tmp"))  # noqa: S108
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--limit", type=int, default=10_000_000)
-    parser.add_argument("--keep", action="store_true")
-    arguments = parser.parse_args()
+    options = parser(__doc__, repeats=3, rounds=3, limit=10_000_000)
+    options.add_argument("--sizes", type=float, nargs="+", default=[1e6, 1e7, 1e8])
+    options.add_argument("--cases", nargs="+", choices=list(SETUP), default=list(SETUP))
+    options.add_argument("--folder", type=Path, default=Path("/tmp"))  # noqa: S108
+    options.add_argument("--keep", action="store_true")
+    arguments = options.parse_args()
     load = os.getloadavg()[0]
     rows = list(run(arguments))
     write(arguments.out / "scale.csv", [dict.fromkeys(FIELDS, "") | x for x in rows], digits=None)

@@ -8,14 +8,12 @@ factors above 1. Calls take turns; the best CPU time and the best wall-clock tim
 Ratios are those of CPU time. A curve that includes 1 also takes the time of random labels.
 """
 
-import argparse
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
 from benchmarks.measure import best_of_turns
-from benchmarks.tables import save, written
+from benchmarks.tables import parser, save, written
 from experiments.tables import table
 from noneg import PUScores, estimate
 from noneg.sensitivity import selection_curve
@@ -76,11 +74,7 @@ def report(rows, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, default=1e7)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
+    arguments = parser(__doc__, rows=1e7, rounds=5).parse_args()
     rows = int(arguments.rows)
     data = draw(rows)
     found = {metric: measure(metric, data, arguments.rounds) for metric in METRICS}

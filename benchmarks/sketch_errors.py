@@ -7,15 +7,13 @@ Writes the largest distance for each metric over distributions, settings and see
 sketch_errors.md, and all distances to sketch_errors.csv.
 """
 
-import argparse
 import math
 import shlex
 import sys
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.tables import save
+from benchmarks.tables import parser, save
 from experiments.tables import distinct, pick, table, write
 from noneg import PUScores, Sketch, ece
 from noneg.calibration import sweep_edges
@@ -108,13 +106,12 @@ def measure(n, seed):
         for setting in SETTINGS:
             exact = rows_of(s, p, setting, rng)
             found = Sketch.from_scores(exact).scores()
+            cell = {"rows": n, "seed": seed, "law": law, "setting": setting}
             for name, value, error, budget in distances(exact, found):
-                row = {"rows": n, "seed": seed, "law": law, "setting": setting, "metric": name}
-                yield row | {"exact": value, "error": error, "budget": budget}
+                yield cell | {"metric": name, "exact": value, "error": error, "budget": budget}
             counts = [sweep_edges(each).size - 1 for each in (exact, found)]
-            row = {"rows": n, "seed": seed, "law": law, "setting": setting}
-            row |= {"metric": SWEEP_BINS, "exact": counts[0], "error": abs(np.diff(counts)[0])}
-            yield row | {"budget": ""}
+            jump = {"exact": counts[0], "error": abs(counts[1] - counts[0]), "budget": ""}
+            yield cell | {"metric": SWEEP_BINS} | jump
             print(f"{n:,} rows, {law}, {setting}", flush=True)
 
 
@@ -147,11 +144,10 @@ def jumps(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[3, 4])
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    arguments = parser.parse_args()
+    options = parser(__doc__)
+    options.add_argument("--rows", type=float, nargs="+", default=[1e6, 1e7])
+    options.add_argument("--seeds", type=int, nargs="+", default=[3, 4])
+    arguments = options.parse_args()
     rows = []
     # Results are written immediately, because the whole study takes a while.
     for seed in arguments.seeds:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import shlex
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -57,10 +58,6 @@ def lines_of(title, rows):
     return [(title, *HEADER[1:]), *map(cells, rows)]
 
 
-def block_text(title, n, rows):
-    return aligned(lines_of(f"{title}, n = {n:,}", rows)) + "\n"
-
-
 def machine():
     info = Path("/proc/cpuinfo")
     names = info.read_text(encoding="utf-8").splitlines() if info.exists() else []
@@ -80,6 +77,15 @@ def versions(names=PACKAGES):
     return found
 
 
+def parser(about, **numbers):
+    """Return a parser of numbers with these defaults, and of the folder of the results."""
+    parser = argparse.ArgumentParser(description=about)
+    for name, default in numbers.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    return parser
+
+
 def written(name):
     """Return how a file was written: the command, the processors, and their load."""
     command = shlex.join(["python", "-m", f"benchmarks.{name}", *sys.argv[1:]])
@@ -95,59 +101,38 @@ def load():
     return f"{os.getloadavg()[0]:.2f}"
 
 
-@dataclass
-class Report:
-    command: list[str]
-    results: dict = field(default_factory=dict)
-    verdicts: list = field(default_factory=list)
-    load_before: str = field(default_factory=load)
-    load_after: str = ""
+def about():
+    """Return how a run is made: the command, the machine, the versions, and the load before."""
+    return {
+        "command": shlex.join(["python", "-m", "benchmarks", *sys.argv[1:]]),
+        "machine": machine(),
+        "versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
+        "load": f"{load()} before",
+    }
 
-    def finish(self, targets):
-        self.load_after = load()
-        for target in targets:
-            sizes = [n for n in self.results if target.rows in (None, n)]
-            for n in sizes:
-                self.verdicts.append((target, n, target.measure(self.results[n])))
 
-    def head(self):
-        return {
-            "command": shlex.join(self.command),
-            "machine": machine(),
-            "versions": ", ".join(f"{name} {number}" for name, number in versions().items()),
-            "load": f"{self.load_before} before"
-            + f", {self.load_after} after" * bool(self.load_after),
-        }
+def target_lines(targets, results):
+    lines = [("target", "n", "measured", "at most", "")]
+    for target in targets:
+        for n in results:
+            if target.n in (None, n):
+                x = target.measure(results[n])
+                verdict = "not measured" if x is None else "pass" if x <= target.limit else "FAIL"
+                lines.append((target.name, f"{n:,}", number(x), f"{target.limit:g}", verdict))
+    return lines
 
-    def head_text(self):
-        return "\n".join(f"{key}: {text}" for key, text in self.head().items())
 
-    def target_lines(self):
-        lines = [("target", "n", "measured", "at most", "")]
-        for target, n, x in self.verdicts:
-            verdict = "not measured" if x is None else "pass" if x <= target.limit else "FAIL"
-            lines.append((target.name, f"{n:,}", number(x), f"{target.limit:g}", verdict))
-        return lines
-
-    def targets_text(self):
-        return aligned(self.target_lines())
-
-    def write(self, folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "peers.md").write_text(self._page(), encoding="utf-8")
-        rows = [
-            {"n": n, "block": title, **asdict(row)}
-            for n, results in self.results.items()
-            for title, rows in results.items()
-            for row in rows
-        ]
-        write(folder / "peers.csv", rows, digits=None)
-
-    def _page(self):
-        parts = ["# noneg and its peers, one run"]
-        parts += ["\n".join(f"- {key}: {text}" for key, text in self.head().items())]
-        parts += ["## Targets", markdown(self.target_lines())]
-        for n, results in self.results.items():
-            parts.append(f"## n = {n:,}")
-            parts += [markdown(lines_of(title, rows)) for title, rows in results.items()]
-        return "\n\n".join(parts) + "\n"
+def write_run(folder, about, targets, results):
+    """Write a run as peers.md and peers.csv."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = ["# noneg and its peers, one run"]
+    parts += ["\n".join(f"- {key}: {text}" for key, text in about.items())]
+    parts += ["## Targets", markdown(targets)]
+    rows = []
+    for n, blocks in results.items():
+        parts.append(f"## n = {n:,}")
+        for title, block in blocks.items():
+            parts.append(markdown(lines_of(title, block)))
+            rows += [{"n": n, "block": title, **asdict(row)} for row in block]
+    save(folder / "peers.md", "\n\n".join(parts))
+    write(folder / "peers.csv", rows, digits=None)

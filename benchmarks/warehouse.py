@@ -6,7 +6,6 @@ Writes warehouse.md. A scan is `SELECT SUM(score), COUNT(*) FILTER (label = 1)` 
 Queries take turns; the best CPU time and the best wall-clock time of each count.
 """
 
-import argparse
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import duckdb
 
 from benchmarks.measure import best_of_turns
-from benchmarks.tables import save, written
+from benchmarks.tables import parser, save, written
 from experiments.tables import table
 from noneg.tables.batches import Wanted
 from noneg.tables.warehouse import sketch_query
@@ -69,11 +68,7 @@ def report(rows, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=float, default=1e8)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
-    asked = parser.parse_args()
+    asked = parser(__doc__, rows=1e8, rounds=3).parse_args()
     with tempfile.TemporaryDirectory() as name, duckdb.connect(f"{name}/rows.db") as connection:
         tables = fill(connection, int(asked.rows), Path(name))
         found = {kind: measure(connection, table, asked.rounds) for kind, table in tables.items()}

@@ -20,7 +20,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -127,24 +126,24 @@ class Run:
     def minutes_over(self) -> bool:
         return time.time() - self.started > 60 * self.options.minutes
 
-    @contextmanager
-    def pool(self):
-        """A map over processes, or in this process; torch cannot be forked."""
+    def over(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> Iterator:
+        """Yield the worker's results in order, from several processes or from this one; torch
+        cannot be forked."""
+        one = partial(call, partial(work, **fixed))
         if self.options.processes == 1:
-            yield map
+            yield from map(one, cells)
             return
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(self.options.processes, mp_context=context) as pool:
-            yield pool.map
+            yield from pool.map(one, cells)
 
     def map(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list:
         """Return the worker's results for all cells, in order."""
         cells, found = list(cells), []
-        with self.pool() as over:
-            for result in over(partial(call, partial(work, **fixed)), cells):
-                found.append(result)
-                if len(found) % max(1, len(cells) // 10) == 0:
-                    self.say(work.__name__, f"{len(found)} of {len(cells)}")
+        for result in self.over(work, cells, **fixed):
+            found.append(result)
+            if len(found) % max(1, len(cells) // 10) == 0:
+                self.say(work.__name__, f"{len(found)} of {len(cells)}")
         return found
 
     def rows(self, work: Callable, cells: Iterable[Cell], **fixed: object) -> list[Row]:
@@ -174,16 +173,15 @@ class Run:
         done = {tuple(row[key] for key in cells[0]) for row in rows if mine(row)}
         left = [cell for cell in cells if tuple(map(str, cell.values())) not in done]
         stored = 0.0
-        with self.pool() as over:
-            for k, found in enumerate(over(partial(call, partial(work, **fixed)), left)):
-                rows += named(left[k], found)
-                over_time = self.minutes_over
-                if over_time or k + 1 == len(left) or time.time() > stored + PAUSE:
-                    write(path, rows, self.digits)
-                    stored = time.time()
-                self.say(name, f"{k + 1} of {len(left)}", *left[k].values())
-                if over_time:
-                    return
+        for k, found in enumerate(self.over(work, left, **fixed)):
+            rows += named(left[k], found)
+            over_time = self.minutes_over
+            if over_time or k + 1 == len(left) or time.time() > stored + PAUSE:
+                write(path, rows, self.digits)
+                stored = time.time()
+            self.say(name, f"{k + 1} of {len(left)}", *left[k].values())
+            if over_time:
+                return
 
 
 @dataclass(frozen=True)
@@ -217,10 +215,8 @@ class Study:
         module = importlib.import_module(self.page or STUDIES[self.name])
         every = vars(module) | template.functions(module)
         found = {n.removeprefix(kind): f for n, f in every.items() if n.startswith(kind)}
-        for name in found.keys() & set(self.optional):
-            if not (folder / f"{name}.csv").exists():
-                found[name] = None
-        return found
+        absent = {n for n in self.optional if not (folder / f"{n}.csv").exists()}
+        return found | dict.fromkeys(found.keys() & absent)
 
     def main(self, words: list[str]) -> None:
         options = self.parser().parse_args(words)

@@ -3,9 +3,10 @@
 import csv
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from itertools import repeat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, wraps
+from itertools import chain, repeat
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ def merged(path: Path, rows: list[Row], *keys: str) -> list[Row]:
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
-    """Store a table; six digits are more than any page shows."""
+    """Store a table with the columns of all rows; six digits are more than any page shows."""
 
     def short(value: object) -> object:
         number = digits is not None and isinstance(value, float | np.floating)
@@ -35,7 +36,7 @@ def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None =
 
     part = path.with_suffix(".part")
     with part.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer = csv.DictWriter(file, list(dict.fromkeys(chain(*rows))), lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: short(value) for name, value in row.items()} for row in rows)
     part.replace(path)
@@ -95,9 +96,15 @@ def column(rows: Iterable[Row], name: str) -> np.ndarray:
     return np.array([row[name] for row in rows], dtype=float)
 
 
-def distinct(rows: Iterable[Row], name: str) -> list:
-    """Return the distinct values of a column, in order of first appearance."""
-    return list(dict.fromkeys(row[name] for row in rows))
+def distinct(rows: Iterable[Row], *names: str) -> list:
+    """Return the distinct values of one or several columns, in order of first appearance.
+
+    >>> distinct([{"n": 10, "m": 1}, {"n": 20, "m": 1}], "m")
+    [1]
+    >>> distinct([{"n": 10, "m": 1}, {"n": 20, "m": 1}], "n", "m")
+    [(10, 1), (20, 1)]
+    """
+    return list(dict.fromkeys(map(itemgetter(*names), rows)))
 
 
 def records(**columns: object) -> list[Row]:
@@ -141,6 +148,19 @@ def means(rows: Iterable[Row], *keys: str, count: str | None = None) -> list[Row
          for name, one in group[0].items()} | ({count: len(group)} if count else {})
         for group in groups.values()
     ]  # fmt: skip
+
+
+def averaged(*keys: str, count: str | None = None) -> Callable:
+    """Let a worker that yields one row or more for every draw return their `means`."""
+
+    def average(draws: Callable[..., Iterable[Row]]) -> Callable[..., list[Row]]:
+        @wraps(draws)
+        def rows(*args: object, **cell: object) -> list[Row]:
+            return means(draws(*args, **cell), *keys, count=count)
+
+        return rows
+
+    return average
 
 
 def table(head: str | Sequence[str], rows: Iterable[Sequence[str]], align: str = "l") -> str:

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from experiments import nceas
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Row, column, means, percent, pick, records
+from experiments.tables import Row, averaged, records
 from noneg import PUScores, estimate
 from noneg.audit.estimates import Contrast, Draws, Review, interval
 from noneg.audit.planning import Planner
@@ -51,7 +51,6 @@ def world(
     selection: float = 1.0,
     blind: float = 0.0,
     setting: str = "one-sample",
-    rows: int = ROWS,
 ) -> World:
     """Draw a table; with selection, positives with high scores are labeled more often.
 
@@ -60,13 +59,13 @@ def world(
     negatives, and none of them is labeled.
     """
     distance, slope, shift = MODELS[model]
-    y = rng.random(rows) < prior
-    seen = y & (rng.random(rows) >= blind)
-    x = rng.normal(size=rows) + distance * seen
+    y = rng.random(ROWS) < prior
+    seen = y & (rng.random(ROWS) >= blind)
+    x = rng.normal(size=ROWS) + distance * seen
     odds = logit(prior) + distance * x - distance**2 / 2.0
     score = expit(slope * odds + shift)
     tilt = selection ** np.clip(x - distance, -1.0, 1.0)
-    flags = seen & (rng.random(rows) < LABELED * tilt / max(1.0, LABELED * selection))
+    flags = seen & (rng.random(ROWS) < LABELED * tilt / max(1.0, LABELED * selection))
     if setting == "one-sample":
         return World(score, y, flags)
     # A sample of everyone, and the labeled positives as a separate sample.
@@ -85,20 +84,21 @@ class Planned:
 
     def __init__(self, table, targets, budget, prior, *, bend=1.0, simple=False):
         columns = Columns(table.score, table.flags, None)
-        made = Planner(columns, table.setting, prior, None, tuple(targets), budget, 0)
-        pool = made.pool
+        self.plan = Planner(columns, table.setting, prior, None, tuple(targets), budget, 0)
+        self.census, pool = self.plan.census, self.plan.pool
         if bend != 1.0:
-            pool = replace(pool, hidden=expit(bend * logit(pool.hidden)))
-        self.census, self.pool, self.plan = made.census, pool, made
-        self.features = made.census.features(pool.score, pool.rank)
-        self.y = table.y[pool.row].astype(float)
+            self.plan.pool = replace(pool, hidden=expit(bend * logit(pool.hidden)))
+        self.features = pool.features
         if simple:
-            made.strata = _one(pool, self.features, budget)
-        else:
-            made.strata = Strata.of(pool, budget)
+            self.plan.strata = one_stratum(self.features, budget)
+        self.y = table.y[pool.row].astype(float)
         self.table, self.targets = table, targets
-        totals = made.census.known + self.y @ self.features
-        self.truth = np.array([t.value(made.census, totals) for t in targets], dtype=float)
+        self.truth = self.value(self.y @ self.features)
+
+    def value(self, totals: np.ndarray) -> np.ndarray:
+        """Return every target, given the totals of the unlabeled positives."""
+        every = self.census.known + totals
+        return np.array([t.value(self.census, every) for t in self.targets], dtype=float)
 
     def review(self, rng):
         strata = self.plan.strata
@@ -121,13 +121,10 @@ def plans(trials: int, make: Callable[[], Planned]) -> Iterator[Planned]:
         yield from repeat(make(), min(REVIEWS, trials))
 
 
-def _one(pool, features, budget):
-    """Return one stratum: a simple random sample."""
-    n = pool.row.size
-    corners = features[[0, -1]][None]
-    return Strata(
-        np.zeros(n, np.intp), np.array([float(n)]), np.ones(1), np.array([budget]), corners
-    )
+def one_stratum(features: np.ndarray, budget: int) -> Strata:
+    """Return one stratum of all rows: a simple random sample."""
+    rows, corners = len(features), features[[0, -1]][None]
+    return Strata(np.zeros(rows, np.intp), np.array([float(rows)]), np.ones(1), [budget], corners)
 
 
 def targets(*names):
@@ -161,9 +158,8 @@ def error(design: str, case: str, trials: int) -> list[dict]:
 
     gaps = []
     for one in plans(trials, plan):
-        totals = one.census.known + one.review(rng).totals
         with np.errstate(invalid="ignore"):
-            found = np.clip([t.value(one.census, totals) for t in aims], 0, 1)
+            found = np.clip(one.value(one.review(rng).totals), 0, 1)
         gaps.append(np.nan_to_num(found) - one.truth)
     size = np.sqrt(np.mean(np.square(gaps), axis=0))
     return records(target=map(str, aims), rmse=size, trials=len(gaps))
@@ -174,11 +170,12 @@ def rmse(run: Run) -> dict[str, list]:
     return {"rmse": run.rows(error, every, trials=run.trials(400, 20))}
 
 
+@averaged("target", count="trials")
 def cover(
     prior: float, model: str, labeling: str, setting: str, budget: int, trials: int
-) -> list[dict]:
-    """Return how often the intervals in one cell contain the value for the table."""
-    rng, found = seeded("coverage", prior, model, labeling, setting, budget), []
+) -> Iterator[Row]:
+    """Yield whether the intervals in one cell contain the value for the table."""
+    rng = seeded("coverage", prior, model, labeling, setting, budget)
 
     def plan() -> Planned:
         table = world(rng, prior=prior, model=model, setting=setting, **LABELING[labeling])
@@ -190,10 +187,14 @@ def cover(
         for name, aim, truth in zip(NAMES, one.targets, one.truth, strict=True):
             ends = interval(aim, one.census, draws, 0.95)
             from_low, to_high = ends.low - SLACK <= truth, truth <= ends.high + SLACK
-            row = {"coverage": from_low and to_high, "below": not from_low, "above": not to_high}
-            row |= {"width": ends.high - ends.low, "positives_found": review.y.sum()}
-            found.append({"target": name} | row)
-    return means(found, "target", count="trials")
+            yield {
+                "target": name,
+                "coverage": from_low and to_high,
+                "below": not from_low,
+                "above": not to_high,
+                "width": ends.high - ends.low,
+                "positives_found": review.y.sum(),
+            }
 
 
 def at_quantile(table: World, prior: float, *names: str) -> list[Target]:
@@ -263,7 +264,7 @@ def judge(
 def _factor(plan: Planned) -> float:
     """Return the selection factor of a table for the score ranges that are compared."""
     table = plan.table
-    labeled, hidden = table.score[table.flags], plan.pool.score[plan.y > 0]
+    labeled, hidden = table.score[table.flags], plan.plan.pool.score[plan.y > 0]
     cuts = np.quantile(labeled, [1 / 3, 2 / 3])
     share = [np.bincount(np.searchsorted(cuts, s), minlength=3) / s.size for s in (labeled, hidden)]
     ratio = np.maximum(share[1], 1e-9) / share[0]
@@ -277,9 +278,10 @@ def labeling(run: Run) -> dict[str, list]:
     return {"labeling": run.rows(judge, every, trials=run.trials(400, 20))}
 
 
-def follow(prior: float, model: str, target: str, trials: int, looks: int) -> list[dict]:
-    """Return how often a confidence sequence ever excludes the value for the table."""
-    rng, found = seeded("looks", prior, model, target), []
+@averaged()
+def follow(prior: float, model: str, target: str, trials: int, looks: int) -> Iterator[Row]:
+    """Yield whether a confidence sequence ever excludes the value for the table."""
+    rng = seeded("looks", prior, model, target)
 
     def plan() -> Planned:
         table = world(rng, prior=prior, model=model)
@@ -293,8 +295,7 @@ def follow(prior: float, model: str, target: str, trials: int, looks: int) -> li
         theta = np.concatenate([one.truth, np.linspace(0.0, 1.0, 51)])
         capital = bets.capital(*equation(one.targets[0], one.census, theta), 0.05)
         ever = capital.max(axis=0) >= np.log(2.0 / 0.05)
-        found.append({"excluded": ever[0], "width": (~ever[1:]).mean()})
-    return means(found)
+        yield {"excluded": ever[0], "width": (~ever[1:]).mean()}
 
 
 def looks(run: Run) -> None:
@@ -309,29 +310,22 @@ SITES = (100, 200, 400)
 RECORDS, PRESENCES, REPEATS = 60, 10, 10
 
 
-def review(region: str, *, quick: bool) -> list[dict]:
-    """Return the errors in AUROC and prior before and after reviews, for each species in a
+@averaged("species", "reviews")
+def review(region: str, *, quick: bool) -> Iterator[Row]:
+    """Yield the errors in AUROC and prior before and after reviews, for each species in a
     region."""
-    every = islice(nceas.species(region, RECORDS, PRESENCES), 2 if quick else None)
-    return [row for one in every for row in reviewed(region, one)]
-
-
-def reviewed(region: str, species: nceas.Species) -> list[dict]:
-    """Return the errors for one species."""
-    score = species.scorer(
-        LogisticRegression(max_iter=300, class_weight="balanced"), species.records
-    )
-    known, sites = score(species.records), score(species.sites)
-    rng = seeded("species", region, species.name)
-    pu = PUScores(known, sites, setting="two-sample")
-    pu = estimate_prior(pu).apply(pu)
-    table = two_samples(sites, species.present, known)
-    aims, rows = targets("prior", "auroc"), []
-    for budget in (n for n in SITES if n < 0.7 * sites.size):
-        plan = Planned(table, aims, budget, pu.known_prior)
-        (mean,) = means(one_review(plan, pu, rng) for _ in range(REPEATS))
-        rows.append({"species": species.name, "reviews": budget} | mean)
-    return rows
+    for species in islice(nceas.species(region, RECORDS, PRESENCES), 2 if quick else None):
+        model = LogisticRegression(max_iter=300, class_weight="balanced")
+        score = species.scorer(model, species.records)
+        known, sites = score(species.records), score(species.sites)
+        rng = seeded("species", region, species.name)
+        pu = PUScores(known, sites, setting="two-sample")
+        pu = estimate_prior(pu).apply(pu)
+        table, aims = two_samples(sites, species.present, known), targets("prior", "auroc")
+        for budget in (n for n in SITES if n < 0.7 * sites.size):
+            plan = Planned(table, aims, budget, pu.known_prior)
+            for _ in range(REPEATS):
+                yield {"species": species.name, "reviews": budget} | one_review(plan, pu, rng)
 
 
 def one_review(plan: Planned, pu: PUScores, rng: np.random.Generator) -> Row:
@@ -357,12 +351,6 @@ def species(run: Run) -> dict[str, list]:
 
 # Coverage that 95% intervals should have.
 LEAST, MOST = 0.93, 0.98
-
-
-def spans(rows: list[Row]) -> list[str]:
-    """The smallest and the largest coverage of every number."""
-    found = [column(pick(rows, target=name), "coverage") for name in NAMES]
-    return [f"{percent(x.min())} to {percent(x.max())}" if x.size else "" for x in found]
 
 
 STUDY = Study("audit", (rmse, coverage, labeling, looks, species), optional=("species",))

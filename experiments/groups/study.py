@@ -5,9 +5,11 @@ and a probability of being positive at each score: either the score itself, or o
 slope and a separate shift for each group.
 """
 
+import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +18,9 @@ import numpy as np
 from scipy.special import expit
 
 from experiments.study import SETTINGS, Run, Study, cells, seeded
+from experiments.tables import Row, averaged, means
 from noneg import PUScores
-from noneg.groups import BY_DEFAULT, Group, by_group, sums_of_laws
+from noneg.groups import BY_DEFAULT, Group, GroupTable, by_group, sums_of_laws
 from noneg.metrics import RECOMMENDED
 from noneg.sketch.grouped import GroupCounter
 
@@ -74,25 +77,16 @@ class World:
             positive = random.binomial(unlabeled, chance)
             labeled = random.binomial(positive, LABELED if setting == "one-sample" else 1.0)
             unlabeled = unlabeled - labeled
-        count = np.stack([unlabeled, labeled]).astype(float)
-        return self._scores(count, setting), self._sums(count)
-
-    def _scores(self, count: np.ndarray, setting: str) -> PUScores:
-        s = np.tile(SCORES, self.share.size)
-        if setting == "labeled":
-            flags = np.repeat([False, True], s.size)
-            return PUScores.from_labels(flags, np.tile(s, 2), sample_weight=count.ravel())
-        weights = {"positive_weight": count[1], "unlabeled_weight": count[0]}
-        return PUScores(s, s, prior=self.prior, setting=setting, **weights)
-
-    def _sums(self, count: np.ndarray) -> object:
-        groups = self.share.size
-        codes = np.tile(np.repeat(np.arange(groups), GRID.size), 2)
-        flags = np.repeat([False, True], codes.size // 2)
+        s, flags = np.tile(SCORES, 2 * self.share.size), np.repeat([False, True], mass.size)
+        weight = np.concatenate([unlabeled, labeled]).astype(float)
         counter = GroupCounter(("group",))
-        names = [(str(k),) for k in range(groups)]
-        counter.add(names, codes, np.tile(SCORES, 2 * groups), flags, count.ravel())
-        return counter.finished()
+        codes = np.tile(np.repeat(np.arange(self.share.size), GRID.size), 2)
+        counter.add([(str(k),) for k in range(self.share.size)], codes, s, flags, weight)
+        if setting == "labeled":
+            return PUScores.from_labels(flags, s, sample_weight=weight), counter.finished()
+        known = {"prior": self.prior, "setting": setting}
+        scores = PUScores.from_pu_labels(flags, s, sample_weight=weight, **known)
+        return scores, counter.finished()
 
     def truth(self, members: list[int], ends: np.ndarray) -> dict[str, float]:
         """Return the metrics for several groups together; `ends` are the bin edges for the
@@ -118,35 +112,34 @@ def cover(
 ) -> list[dict[str, object]]:
     """Return how often all groups are covered, one row per metric, and the size of the test."""
     world = World.made(law, groups, calibrated=calibrated)
-    hits, widths, rejected, worst = {}, {}, [], []
+    found, rejected = {}, []
     for trial in range(trials):
         random = seeded("new draws of groups", law, calibrated, setting, groups, trial)
         scores, sums = world.draw(setting, random)
         metrics = [x for x in BY_DEFAULT if x != RECOMMENDED or trial < ERROR_DRAWS]
         table = by_group(scores, sums, metrics=metrics)
-        rejected.append(table.p_value <= 0.05)
-        worst.append(table.worst_p_value <= 0.05)
-        for name, inside, width in _inside(world, scores, sums, table):
-            hits.setdefault(name, []).append(inside)
-            widths.setdefault(name, []).append(width)
-    facts = {"test": float(np.mean(rejected)), "largest": float(np.mean(worst))}
-    return [
-        {"metric": name, "draws": len(x), "covered": float(np.mean(x))}
-        | {"width": float(np.mean(widths[name]))}
-        | facts
-        for name, x in hits.items()
-    ]
+        rejected.append(rejections(table))
+        for name, *held in _inside(world, scores, sums, table):
+            found.setdefault(name, []).append(held)
+    (tests,) = means(rejected)
+    rows = []
+    for name, held in found.items():
+        covered, width = np.mean(held, axis=0)
+        rows.append({"metric": name, "draws": len(held), "covered": covered, "width": width})
+    return [row | tests for row in rows]
 
 
-def reject(*, law: str, setting: str, groups: int, trials: int) -> dict[str, float]:
-    """Return how often the tests reject in a calibrated population, in draws of their own."""
-    world, found = World.made(law, groups, calibrated=True), []
+def rejections(table: GroupTable) -> Row:
+    return {"test": table.p_value <= 0.05, "largest": table.worst_p_value <= 0.05}
+
+
+@averaged()
+def reject(*, law: str, setting: str, groups: int, trials: int) -> Iterator[Row]:
+    """Yield whether the tests reject in a calibrated population, in draws of their own."""
+    world = World.made(law, groups, calibrated=True)
     for trial in range(trials):
         random = seeded("draws for the tests of groups", law, setting, groups, trial)
-        table = by_group(*world.draw(setting, random), metrics=())
-        found.append((table.p_value <= 0.05, table.worst_p_value <= 0.05))
-    test, largest = np.mean(found, axis=0)
-    return {"test": float(test), "largest": float(largest)}
+        yield rejections(by_group(*world.draw(setting, random), metrics=()))
 
 
 def _inside(world: World, scores: PUScores, sums: object, table: object) -> list[tuple]:
@@ -214,21 +207,13 @@ def cost(run: Run) -> dict[str, list]:
 def _measured(path: Path, by: str) -> dict[str, float]:
     words = [str(path), "--score", "p", "--label", "y", "--setting", "one-sample", "--json"]
     words += ["--prior", "0.3", *(["--by", by] if by else [])]
-    command = [sys.executable, "-c", MEASURE, "evaluate", *words]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
-    seconds, megabytes = done.stderr.split()[-2:]
-    return {"seconds": float(seconds), "megabytes": float(megabytes)}
+    command = [sys.executable, "-m", "noneg", "evaluate", *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)  # noqa: S603
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise subprocess.CalledProcessError(os.waitstatus_to_exitcode(status), command)
+    return {"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024}
 
-
-MEASURE = """
-import atexit, resource, sys
-from noneg.cli import main
-def tell():
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, file=sys.stderr)
-atexit.register(tell)
-main(sys.argv[1:])
-"""
 
 # For the page.
 TITLES = {

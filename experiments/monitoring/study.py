@@ -7,15 +7,16 @@ metrics.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from operator import itemgetter
 
 import numpy as np
-from scipy.special import logit, ndtr
 
 from experiments.study import SETTINGS, Run, Study, cells, seeded
 from experiments.synthetic.worlds import population
-from experiments.tables import means
-from noneg.monitoring import alarms, monitor, name_look, window_tests
+from experiments.tables import averaged
+from noneg.monitoring import TESTS, alarms, monitor, name_look, window_tests
 from noneg.performance import auroc, precision
 from noneg.prior.shift import Counts, compare_positives, fit_shift, shared_edges
 from noneg.scores import PUScores
@@ -36,18 +37,16 @@ class World:
     def mixture(self) -> LogitMixture:
         return LogitMixture(positive=self.positive, negative=self.negative, prior=self.prior)
 
-    @property
+    @cached_property
     def marginal(self) -> MixtureLaw:
         return self.mixture.marginal_law()
 
     def shares(self, law: MixtureLaw, edges: np.ndarray) -> np.ndarray:
         """Return the exact distribution in bins; discrete scores lie in the middle of their
         step."""
-        inner = edges[1:-1]
         if self.steps:
-            inner = np.floor(inner * self.steps + 0.5 + 1e-9) / self.steps
-        below = sum(w * ndtr((logit(inner) - m) / sd) for w, m, sd in components(law))
-        return np.diff(np.concatenate([[0.0], below, [1.0]]))
+            edges = np.floor(edges * self.steps + 0.5 + 1e-9) / self.steps
+        return law.moments(edges)[:, 0]
 
     def draw(self, law: MixtureLaw, n: int, rng: np.random.Generator) -> np.ndarray:
         scores = law.draw(n, seed=rng)
@@ -135,11 +134,11 @@ def counts_of_periods(world, edges, sizes, shape, rng, *, pooled) -> Counts:
     return Counts(positive, marginal, squares, pooled)
 
 
-def draw(world, setting, reference, rng, again):
-    """Return a reference period, bins derived from it, and counts of `again` similar periods."""
+def draw(world, setting, reference, rng):
+    """Return a reference period, bins derived from it, and counts of `AGAIN` similar periods."""
     scores = reference_period(world, setting, *reference, rng)
     edges = shared_edges(scores)
-    counts = counts_of_periods(world, edges, reference, (again, 1), rng, pooled=scores.pooled)
+    counts = counts_of_periods(world, edges, reference, (AGAIN, 1), rng, pooled=scores.pooled)
     return scores, edges, counts
 
 
@@ -166,28 +165,28 @@ def one_look(world, setting, size, drift, trials):
     reference, sizes = SIZES[size]
     found = []
     for _ in range(trials // AGAIN):
-        _, edges, counts = draw(old, setting, reference, rng, AGAIN)
+        _, edges, counts = draw(old, setting, reference, rng)
         fresh = counts_of_periods(new, edges, sizes, (AGAIN, 1), rng, pooled=counts.pooled)
-        fit = fit_shift(counts, fresh)
-        labeling = compare_positives(counts, fresh)
+        fit, labeling = fit_shift(counts, fresh), compare_positives(counts, fresh)
         found.append([fit.moved, fit.error, fit.moved_p, fit.shape_p, labeling])
-    d, error, *p = np.moveaxis(np.array(found), 1, 0).reshape(5, -1)
+    d, error, *p = np.concatenate(found, axis=1)
+    by_prior, by_shape, by_labeling = (float(np.mean(one <= 0.05)) for one in p)
     prior, scale = old.prior + (1.0 - old.prior) * d, 1.0 - old.prior
     yield {
         "prior": new.prior,
         "bias": float(np.mean(prior) - new.prior),
         "sd": float(np.std(prior)),
         "covers": float(np.mean(np.abs(prior - new.prior) <= 1.959964 * scale * error)),
-        **dict(
-            zip(("moved", "shape", "labeling"), np.mean(np.array(p) <= 0.05, axis=1), strict=True)
-        ),
+        "moved": by_prior,
+        "shape": by_shape,
+        "labeling": by_labeling,
     }
 
 
 def looked(world, setting, size, drift, looks, rng):
     """Yield `AGAIN` draws: reference, counts and tests; the drift comes after look `CHANGE`."""
     (reference, sizes), before = SIZES[size], (WORLDS | HELD_OUT)[world]
-    scores, edges, old = draw(before, setting, reference, rng, AGAIN)
+    scores, edges, old = draw(before, setting, reference, rng)
     periods = counts_of_periods(before, edges, sizes, (AGAIN, looks), rng, pooled=old.pooled)
     if drift != "none":
         after = moved(before, drift)
@@ -201,14 +200,14 @@ def looked(world, setting, size, drift, looks, rng):
         yield scores, one[0].mapped(itemgetter(0)), one[1], [part[k] for part in found]
 
 
+@averaged()
 def false_alarms(world, setting, size, trials, looks):
-    """Return the share of draws with any alarm if nothing changes."""
+    """Yield whether there is any alarm if nothing changes."""
     rng = seeded("alarms", world, setting, size)
     draws = (looked(world, setting, size, "none", looks, rng) for _ in range(trials // AGAIN))
-    any_look = np.array([tests[2].any(axis=0) for many in draws for *_, tests in many])
-    names = ("prior_alarms", "shape_alarms", "labeling_alarms")
-    each = zip(names, any_look.mean(axis=0).tolist(), strict=True)
-    yield {"alarms": float(any_look.any(axis=1).mean()), **dict(each)}
+    for *_, tests in chain.from_iterable(draws):
+        each = dict(zip(TESTS, tests[2].any(axis=0), strict=True))
+        yield {"alarms": any(each.values())} | {f"{name}_alarms": x for name, x in each.items()}
 
 
 def delays(world, setting, size, drift, trials):
@@ -216,7 +215,7 @@ def delays(world, setting, size, drift, trials):
     rng, right = seeded("delays", world, setting, size, drift), drift.split(",")[0]
     waited, early, names = [], 0, {"": [], "_later": []}
     draws = (looked(world, setting, size, drift, LOOKS, rng) for _ in range(trials // AGAIN))
-    for *rows, tests in (one for many in draws for one in many):
+    for *rows, tests in chain.from_iterable(draws):
         when = np.flatnonzero(tests[2].any(axis=1))
         early += bool(when.size and when[0] < CHANGE)
         when = when[when >= CHANGE]
@@ -249,10 +248,11 @@ def truth(world):
     }
 
 
+@averaged()
 def bands(world, drift, trials, looks):
-    """Return the share of draws in which the band for a metric contains the truth at all looks."""
+    """Yield whether the band for a metric contains the truth at all looks."""
     rng, new = seeded("bands", world, drift), moved(WORLDS[world], drift)
-    right, held = truth(new), []
+    right = truth(new)
     for _ in range(trials):
         start = reference_period(WORLDS[world], "two-sample", 1_000, 5_000, rng)
         periods = (
@@ -260,8 +260,7 @@ def bands(world, drift, trials, looks):
         )
         found = monitor(periods, start).columns()
         ends = {name: (found[f"{name}_low"][1:], found[f"{name}_high"][1:]) for name in right}
-        held.append({n: np.all((a <= right[n]) & (right[n] <= b)) for n, (a, b) in ends.items()})
-    return means(held)
+        yield {n: np.all((a <= right[n]) & (right[n] <= b)) for n, (a, b) in ends.items()}
 
 
 def shift(run: Run) -> None:

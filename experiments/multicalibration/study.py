@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from experiments import nceas
-from experiments.study import Run, Study, arrays, cells, seeded
+from experiments.study import Run, Study, arrays, cells, data_file, seeded
 from experiments.tables import Row
 from noneg import PUScores
 from noneg.recalibration import Auto, Multi, find_groups
@@ -22,11 +22,9 @@ ROWS, RATE, LEAST = 30_000, 0.5, 150
 Table = tuple[pd.DataFrame, np.ndarray, pd.Series, list[str]]
 
 
-def credit() -> Table | None:
+def credit() -> Table:
     """Default of credit card clients, by sex, education and age."""
     data = arrays("uci_credit_default.npz")
-    if data is None:
-        return None
     X = pd.DataFrame(data["X"], columns=data["feature_names"].tolist()).rename(columns=str.upper)
     sex, age = X["SEX"].map({1: "men", 2: "women"}), pd.cut(X["AGE"], [0, 29, 44, 99])
     names = {1: "graduate", 2: "university", 3: "high school"}
@@ -36,27 +34,28 @@ def credit() -> Table | None:
     return X, data["y"] == 1, groups, ["SEX", "EDUCATION", "AGE"]
 
 
-def covertype() -> Table | None:
+def covertype() -> Table:
     """Lodgepole pine against the rest, by type of soil."""
     data = arrays("covtype.npz")
-    if data is None:
-        return None
     X = pd.DataFrame(data["quantitative"]).add_prefix("q").astype(float)
     X["wilderness"], X["soil"] = data["wilderness"].astype(str), data["soil"].astype(str)
     return X, data["cover_type"] == 2, "soil " + X["soil"], ["wilderness", "soil"]
 
 
-def species() -> Table | None:
+def species() -> Table:
     """A New Zealand species at survey sites, by elevation."""
-    if not nceas.regions("NZ"):
-        return None
     X, found = next(nceas.surveys("NZ"))
     X = X.drop(columns=["group", "siteid", "x", "y"]).astype(float)
     band = pd.cut(X["dem"], [-99, 150, 300, 500, 700, 900, 1200, 9999])
     return X, found["nz36"].to_numpy() == 1, "elevation " + band.astype(str), ["dem", "mat"]
 
 
-TABLES = {"credit": credit, "covertype": covertype, "species": species}
+# The files that each table needs, and how it is read.
+TABLES = {
+    "credit": ("uci_credit_default.npz", credit),
+    "covertype": ("covtype.npz", covertype),
+    "species": ("nceas", species),
+}
 
 
 def mcgrad(X: pd.DataFrame, s: np.ndarray, y: np.ndarray):
@@ -108,7 +107,7 @@ def errors(p: np.ndarray, y: np.ndarray, group: pd.Series) -> Row:
 
 def parts(table: str, seed: int):
     """Return the rows used for the repair, the test rows, and the scores of both."""
-    X, y, group, apart = TABLES[table]()
+    X, y, group, apart = TABLES[table][1]()
     order = seeded(table, seed).permutation(len(y))[:ROWS]
     train, repair, test = np.array_split(order, 3)
     plain = X.drop(columns=apart)
@@ -151,7 +150,7 @@ def gain(table: str, truth: str, seed: int) -> Row:
 
 
 def there() -> list[str]:
-    return [name for name, load in TABLES.items() if load() is not None]
+    return [name for name, (file, _) in TABLES.items() if data_file(file) is not None]
 
 
 def groups(run: Run) -> None:

@@ -19,7 +19,8 @@ from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from experiments.nceas import regions, species
 from experiments.study import SETTINGS, Run, Study, arrays, cells, data_file, seeded
-from experiments.tables import Row, column, means
+from experiments.synthetic.worlds import draw
+from experiments.tables import Row, averaged
 from noneg import PUScores
 from noneg.learning.tabular import BaggingPU, WeightedPU
 from noneg.performance import auroc, certified_negatives, fdp_envelope, recall_threshold
@@ -39,17 +40,12 @@ class Gaussians:
     d: float
     prior: float
 
-    def recall(self, t: np.ndarray) -> np.ndarray:
+    def recall(self, t: float) -> float:
         return ndtr(self.d - logit(t))
 
-    def flagged(self, t: np.ndarray) -> np.ndarray:
-        return self.prior * self.recall(t) + (1 - self.prior) * ndtr(-logit(t))
-
-    def precision(self, t: np.ndarray) -> np.ndarray:
-        return self.prior * self.recall(t) / self.flagged(t)
-
-    def at_recall(self, recall: float) -> float:
-        return float(expit(self.d - ndtri(recall)))
+    def precision(self, t: float) -> float:
+        found = self.prior * self.recall(t)
+        return found / (found + (1 - self.prior) * ndtr(-logit(t)))
 
     def draw(
         self, rng: np.random.Generator, n_positive: int, n_unlabeled: int, setting: str, **known
@@ -112,23 +108,24 @@ ORACLE = 0.8  # recall of the oracle at the requested precision
 ROWS = 10_000
 
 
-def keep_recall(world: str, gamma: float, n: int, alpha: float, trials: int) -> Row:
-    """Return how often a guaranteed recall holds, also for the next order statistic."""
-    rng, found, later = seeded("recall", world, gamma, n, alpha), [], []
+@averaged(count="trials")
+def keep_recall(world: str, gamma: float, n: int, alpha: float, trials: int) -> Iterator[Row]:
+    """Yield whether a guaranteed recall holds, also for the next order statistic."""
+    rng = seeded("recall", world, gamma, n, alpha)
     for _ in range(trials):
         scores = uniform_positives(world, n, gamma, rng)
-        found.append(recall_threshold(scores, recall=1 - alpha, confidence=CONFIDENCE).threshold)
+        t = recall_threshold(scores, recall=1 - alpha, confidence=CONFIDENCE).threshold
         above = scores.in_order()[1][0]
-        later.append(above[min(np.searchsorted(above, found[-1], "right"), above.size - 1)])
-    # Flagging everything misses nothing; with ten distinct scores, the one at t is still flagged.
-    missed, beyond = (miss(world, gamma, np.array(t)) for t in (found, later))
-    return {
-        "kept": np.mean(missed <= alpha + 1e-12),
-        "kept_by_next": np.mean(beyond <= alpha + 1e-12),
-        "all_flagged": np.mean(np.array(found) == 0.0),
-        "recall": 1 - np.mean(missed),
-        "trials": trials,
-    }
+        later = above[min(np.searchsorted(above, t, "right"), above.size - 1)]
+        # Flagging everything misses nothing; with ten distinct scores, the one at t is still
+        # flagged.
+        missed, beyond = miss(world, gamma, t), miss(world, gamma, later)
+        yield {
+            "kept": missed <= alpha + 1e-12,
+            "kept_by_next": beyond <= alpha + 1e-12,
+            "all_flagged": t == 0.0,
+            "recall": 1 - missed,
+        }
 
 
 def recall(run: Run) -> dict[str, list[Row]]:
@@ -139,34 +136,31 @@ def recall(run: Run) -> dict[str, list[Row]]:
     return {"recall": run.rows(keep_recall, every, trials=run.trials(4000, 50))}
 
 
+@averaged(count="trials")
 def keep_precision(
     setting: str, model: str, prior: float, n_positive: int, known: str, trials: int
-) -> list[Row]:
-    """Return how often a guaranteed precision holds, and the resulting recall."""
+) -> Iterator[Row]:
+    """Yield whether a guaranteed precision holds, and the resulting recall."""
     world = Gaussians(MODELS[model], prior)
     rng = seeded("precision", setting, model, prior, n_positive, known)
-    wanted = float(world.precision(world.at_recall(ORACLE)))
+    wanted = world.precision(expit(world.d - ndtri(ORACLE)))
     options = {"prior": prior}
     if known == "interval":
         options["prior_interval"] = tuple(prior * end for end in INTERVAL)
-    found = np.full(trials, np.inf)
-    for trial in range(trials):
+    for _ in range(trials):
         scores, *_ = world.draw(rng, n_positive, ROWS, setting, **options)
         # Return the same as `precision_threshold`, without searching for advice if there is no
         # threshold.
         envelope = fdp_envelope(scores, confidence=CONFIDENCE)
         kept = envelope.threshold[envelope.promised >= wanted]
-        found[trial] = kept[-1] if kept.size else np.inf
-    made = np.isfinite(found)
-    at = np.where(made, found, 0.5)
-    return {
-        "wanted": wanted,
-        "broken": np.mean(made & (world.precision(at) < wanted)),
-        "promised": np.mean(made),
-        "recall": np.mean(np.where(made, world.recall(at), 0.0)),
-        "oracle": ORACLE,
-        "trials": trials,
-    }
+        made = kept.size > 0 and np.isfinite(kept[-1])
+        yield {
+            "wanted": wanted,
+            "broken": made and world.precision(kept[-1]) < wanted,
+            "promised": made,
+            "recall": world.recall(kept[-1]) if made else 0.0,
+            "oracle": ORACLE,
+        }
 
 
 def precision(run: Run) -> None:
@@ -223,23 +217,22 @@ def negatives(run: Run) -> dict[str, list[Row]]:
     return {"negatives": found, "selected": run.rows(keep_fdr_selected, adverse, trials=trials)}
 
 
-def two_probabilities(setting: str, n_positive: int, trials: int) -> Row:
-    """Return how wide Venn-Abers is, and how often the true probability lies inside."""
-    world, found = LogisticGaussian.less_calibrated(0.3), []
+@averaged(count="trials")
+def two_probabilities(setting: str, n_positive: int, trials: int) -> Iterator[Row]:
+    """Yield how wide Venn-Abers is, and how often the true probability lies inside."""
+    world = LogisticGaussian.less_calibrated(0.3)
     for trial in range(trials):
-        sizes = {"n_positive": n_positive, "n_unlabeled": 10 * n_positive}
-        if setting == "labeled":
-            sizes = {"n": 11 * n_positive}
-        scores = world.draw(**sizes, setting=setting, seed=trial)
-        s = np.sort(world.draw(n=2000, setting="labeled", seed=10_000 + trial).in_order()[0][0])
+        scores = draw(world, n_positive, setting, trial)
+        s = np.sort(world.draw_rows(2000, 10_000 + trial)[0])
         true, fitted = world.posterior(s), VennAbers().fit(scores)
         low, high = fitted.probabilities(s).T
         plain = Isotonic().fit(scores).transform(s)
-        inside = ((low <= true) & (true <= high)).mean()
-        error, isotonic = (np.abs(x - true).mean() for x in (fitted.transform(s), plain))
-        row = {"width": (high - low).mean(), "inside": inside}
-        found.append(row | {"error": error, "isotonic": isotonic})
-    return means(found, count="trials")[0]
+        yield {
+            "width": (high - low).mean(),
+            "inside": ((low <= true) & (true <= high)).mean(),
+            "error": np.abs(fitted.transform(s) - true).mean(),
+            "isotonic": np.abs(plain - true).mean(),
+        }
 
 
 def venn(run: Run) -> dict[str, list[Row]]:
@@ -378,15 +371,6 @@ def cost(run: Run) -> dict[str, list[Row]]:
             seconds.append(time.perf_counter() - start)
         rows.append({"function": function.__name__, "rows": n, "seconds": min(seconds[1:])})
     return {"cost": rows}
-
-
-def models(rows: list[Row]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((row["data"], row["model"]) for row in rows))
-
-
-def mean_area(rows: list[Row]) -> str:
-    found = column(rows, "auroc")
-    return "n/a" if np.isnan(found).any() else f"{found.mean():.3f}"
 
 
 PARTS = (negatives, nceas, venn, learners, recall, precision, cost)

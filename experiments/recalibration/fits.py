@@ -1,6 +1,6 @@
 """Fits by likelihood and by risk in populations with a known curve, method selection, and bands."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from experiments.study import Run, cells
-from experiments.tables import Row, means, pick, read, standard_error
+from experiments.tables import Row, averaged, pick, read, records, standard_error
 from noneg import PUScores
 from noneg.recalibration import BPM, Auto, Beta, Platt, Spline, Temperature
 from noneg.recalibration.base import fit_quietly
@@ -63,6 +63,11 @@ WORLDS = {
 }
 
 
+def distance(value: np.ndarray, eta: np.ndarray) -> float:
+    """Return the mean distance of mapped scores from the probabilities of being positive."""
+    return float(np.abs(value - eta).mean())
+
+
 @cache
 def population(name: str, n: int = 40_000) -> tuple[np.ndarray, np.ndarray, float]:
     """Return scores, the probability of being positive at each, and the prior."""
@@ -108,44 +113,50 @@ def distances(world: str, size: str, seeds: int) -> list[Row]:
     """Return mean distances to the truth: unchanged scores, and each curve by both criteria."""
     seeds *= 5 if world in QUOTED else 1
     s, eta, _ = population(world)
-    found = {("none", ""): [float(np.abs(s - eta).mean())] * seeds}
-    for seed in range(seeds):
-        scores = sample(world, *SIZES[size], seed)
-        for name, curve in CURVES.items():
-            for fit in ("likelihood", "risk"):
-                value = fit_quietly(curve(fit=fit), scores).transform(s)
-                found.setdefault((name, fit), []).append(float(np.abs(value - eta).mean()))
+    found = {("none", ""): [distance(s, eta)] * seeds}
+    for method in CURVES:
+        for fit, values in both_fits(world, size, method, range(seeds)).items():
+            found[method, fit] = values
     return [
         {"method": name, "fit": fit, "distance": float(np.mean(x)), "error": standard_error(x)}
         for (name, fit), x in found.items()
     ]
 
 
+def both_fits(world: str, size: str, method: str, seeds: range) -> dict[str, list[float]]:
+    """Return the distances to the truth by both criteria, one per draw."""
+    s, eta, _ = population(world)
+    found: dict[str, list[float]] = {"likelihood": [], "risk": []}
+    for seed in seeds:
+        scores = sample(world, *SIZES[size], seed)
+        for fit, kept in found.items():
+            kept.append(distance(fit_quietly(CURVES[method](fit=fit), scores).transform(s), eta))
+    return found
+
+
 def choices(world: str, size: str, seeds: int) -> Row:
     """Return the distance after selection, its increase, and how often scores were left
     unchanged."""
     s, eta, _ = population(world)
-    before, after, left = float(np.abs(s - eta).mean()), [], 0
+    before, after, left = distance(s, eta), [], 0
     for seed in range(seeds):
         auto = fit_quietly(Auto(), sample(world, *SIZES[size], seed))
-        after.append(float(np.abs(auto.transform(s) - eta).mean()))
+        after.append(distance(auto.transform(s), eta))
         left += auto.chosen_.name == "identity"
     numbers = {"before": before, "after": float(np.mean(after)), "error": standard_error(after)}
     return numbers | {"left_alone": left / seeds}
 
 
-def bands(method: str, world: str, size: str, seeds: int) -> list[Row]:
-    """Return how often the 95% band covers the truth at quantiles of the scores."""
+@averaged("quantile")
+def bands(method: str, world: str, size: str, seeds: int) -> Iterator[Row]:
+    """Yield whether the 95% band covers the truth at quantiles of the scores."""
     s, eta, _ = population(world)
     order = np.argsort(s)[(np.array(QUANTILES) * s.size).astype(int)]
-    found = []
     for seed in range(seeds):
         scores = sample(world, *BAND_SIZES[size], seed)
         low, high = fit_quietly(CURVES[method](), scores).band(scores, s[order])
         inside = (low <= eta[order]) & (eta[order] <= high)
-        columns = zip(QUANTILES, inside, high - low, strict=True)
-        found += [{"quantile": q, "coverage": c, "width": w} for q, c, w in columns]
-    return means(found, "quantile")
+        yield from records(quantile=QUANTILES, coverage=inside, width=high - low)
 
 
 def likelihood(run: Run) -> None:
@@ -159,27 +170,16 @@ def again(run: Run) -> dict[str, list[Row]]:
     Of 225 ratios of ten draws each, some exceed 1.1 by chance.
     """
     rows, found, draws = read(run.out / "likelihood.csv"), [], run.trials(60, 2)
-    for row in rows:
+    for row in pick(rows, fit="likelihood"):
         cell = {name: row[name] for name in ("world", "size", "method")}
-        if row["fit"] == "likelihood":
-            (risk,) = pick(rows, **cell, fit="risk")
-            if row["distance"] > WORSE * risk["distance"]:
-                before = row["distance"] / risk["distance"]
-                found.append(cell | {"before": before, "draws": draws} | both_fits(**cell, n=draws))
+        (old,) = pick(rows, **cell, fit="risk")
+        if row["distance"] > WORSE * old["distance"]:
+            new = both_fits(**cell, seeds=range(NEW, NEW + draws))
+            gap = standard_error(np.subtract(new["likelihood"], new["risk"]))
+            numbers = {"before": row["distance"] / old["distance"], "draws": draws}
+            numbers |= {fit: float(np.mean(x)) for fit, x in new.items()}
+            found.append(cell | numbers | {"error": gap})
     return {"again": found}
-
-
-def both_fits(world: str, size: str, method: str, n: int) -> Row:
-    """Return the mean distances to the truth by both criteria, and their paired difference."""
-    s, eta, _ = population(world)
-    found: dict[str, list[float]] = {"likelihood": [], "risk": []}
-    for seed in range(NEW, NEW + n):
-        scores = sample(world, *SIZES[size], seed)
-        for fit, kept in found.items():
-            value = fit_quietly(CURVES[method](fit=fit), scores).transform(s)
-            kept.append(float(np.abs(value - eta).mean()))
-    gap = np.subtract(found["likelihood"], found["risk"])
-    return {fit: float(np.mean(x)) for fit, x in found.items()} | {"error": standard_error(gap)}
 
 
 def choice(run: Run) -> None:

@@ -1,12 +1,10 @@
 """Tables (tables.md) and figures, computed from the stored results."""
 
-from pathlib import Path
-
 import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import panels, shared_legend
-from experiments.tables import Tables, column, distinct, pick, read
+from experiments.tables import Tables, column, distinct, pick
 
 # Methods in the stored tables that fit a map; "auto" chooses among them.
 NAMES = ["temperature", "platt", "beta", "bpm", "mix-n-match", "spline", "histogram"]
@@ -20,18 +18,7 @@ METRICS = ("ece", "debiased", "sweep", "ks", "smooth", "bpm")
 # The networks closest to those in the paper's tables; the first is identical.
 NETWORKS = ("resnet110_kull cifar10", "wide_resnet_brier cifar100", "densenet161 imagenet")
 RATES = (0.2, 0.5, 0.8)
-HERE = Path(__file__).parent
 COLORS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
-
-
-def published(row: dict) -> list[dict]:
-    """Return the paper's values for a network and method, from its Tables 1 and 5."""
-    method = row["method"].removesuffix(" (logits)")
-    return pick(read(HERE / "published.csv"), network=row["network"], method=method)
-
-
-def spread(values: np.ndarray) -> str:
-    return f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
 
 
 def draw_synthetic(tables: Tables) -> plt.Figure:

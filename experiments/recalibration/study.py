@@ -34,7 +34,7 @@ from noneg.simulation import BinomialProcess, LogisticGaussian
 WORLDS = {"logistic": LogisticGaussian(beta0=-1.0, beta1=3.0), "D4": BinomialProcess("D4")}
 POPULATION = 50_000
 IMAGENET = "densenet161 imagenet"
-RATES, HIDINGS = (0.2, 0.5, 0.8), 10
+HIDINGS = 10
 METRICS = {
     "ece": partial(ece, bins=15),
     "debiased": partial(debiased_ece, bins=15, norm="l1"),
@@ -120,24 +120,20 @@ def splits(network: str) -> list[np.ndarray]:
     return [part.astype(float) if part.ndim == 2 else part for part in parts]
 
 
-def differences(after: np.ndarray, before: np.ndarray, hit: np.ndarray):
+def changes(after: np.ndarray, before: np.ndarray, hit: np.ndarray) -> Row:
     """Return the changes of the calibration error (over optimal bins) and of the Brier score."""
-    scores, criteria = {"after": after, "before": before}, ["ece", "brier"]
+    scores, criteria, row = {"after": after, "before": before}, ["ece", "brier"], {}
     found = compare(scores, hit, setting="labeled", criteria=criteria, reference="before")
-    return [found.criteria[c].differences["after"] for c in criteria]
+    for name in criteria:
+        gap = found.criteria[name].differences["after"]
+        row |= {f"{name}_change": gap.value, f"{name}_low": gap.low, f"{name}_high": gap.high}
+    return row
 
 
-def judged(method: str, score: np.ndarray, hit: np.ndarray, before: np.ndarray | None) -> Row:
-    """Return all metrics after a method, and the change of the error with its interval."""
+def judged(method: str, score: np.ndarray, hit: np.ndarray) -> Row:
+    """Return all metrics after a method."""
     scores = PUScores.from_labels(hit, score)
-    found = {metric: float(function(scores)) for metric, function in METRICS.items()}
-    ends = ("change", "change_low", "change_high", "brier_change", "brier_low", "brier_high")
-    values = [""] * len(ends)
-    if before is not None:
-        values = [
-            x for gap in differences(score, before, hit) for x in (gap.value, gap.low, gap.high)
-        ]
-    return {"method": method} | found | dict(zip(ends, values, strict=True))
+    return {"method": method} | {m: float(function(scores)) for m, function in METRICS.items()}
 
 
 def labeled(network: str):
@@ -145,17 +141,18 @@ def labeled(network: str):
     val, val_labels, test, test_labels = splits(network)
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
-    yield judged("none", t, test_hit, None)
+    yield judged("none", t, test_hit)
     for method in page.NAMES:
         after = fitted(method, PUScores.from_labels(hit, s)).transform(t)
-        yield judged(method, after, test_hit, t)
+        yield judged(method, after, test_hit) | changes(after, t, test_hit)
     if val.ndim == 2:
         for method in (TemperatureScaling(), VectorScaling()):
             scaled = method.fit(val, val_labels).predict_proba(test)
             after, its_hit = top(scaled, test_labels)
-            # Another class may be predicted, so the rows no longer refer to the same problem.
+            # Another class may be predicted; the rows then no longer refer to the same problem.
             same = np.array_equal(its_hit, test_hit)
-            yield judged(f"{method.name} (logits)", after, its_hit, t if same else None)
+            found = judged(f"{method.name} (logits)", after, its_hit)
+            yield found | (changes(after, t, test_hit) if same else {})
 
 
 def hidden(network: str, hidings: int):
@@ -163,15 +160,13 @@ def hidden(network: str, hidings: int):
     val, val_labels, test, test_labels = splits(network)
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
-    for cell in cells(rate=RATES, seed=range(hidings), method=page.NAMES):
+    for cell in cells(rate=page.RATES, seed=range(hidings), method=page.NAMES):
         coins = np.random.default_rng([cell["seed"], round(100 * cell["rate"])]).random(hit.size)
         marked = hit & (coins < cell["rate"])
         scores = PUScores.from_pu_labels(marked, s, prior=hit.mean(), setting="one-sample")
         after = fitted(cell["method"], scores).transform(t)
-        row = cell | {"ece": float(ece(PUScores.from_labels(test_hit, after), bins=15))}
-        for name, gap in zip(("ece", "brier"), differences(after, t, test_hit), strict=True):
-            row |= {f"{name}_change": gap.value, f"{name}_low": gap.low, f"{name}_high": gap.high}
-        yield row
+        error = float(ece(PUScores.from_labels(test_hit, after), bins=15))
+        yield cell | {"ece": error} | changes(after, t, test_hit)
 
 
 def networks(run: Run) -> None:

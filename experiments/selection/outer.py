@@ -184,10 +184,7 @@ def difference(
     everyone = columns if scores.pooled else columns[:, ~labeled]
     if name == "ece":
         binned = [bin_scores(one) for one in made]
-        held = [
-            (np.searchsorted(b.edges[1:-1], s) == np.arange(b.n_bins)[:, None]).astype(float)
-            for b, s in zip(binned, columns[:, labeled], strict=True)
-        ]
+        held = np.split(laws.cells, [binned[0].n_bins])
 
         def look(x: np.ndarray) -> tuple[float, np.ndarray]:
             gaps = [prior * h @ x - b.score for h, b in zip(held, binned, strict=True)]

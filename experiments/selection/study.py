@@ -6,6 +6,8 @@ species does the survey's value lie inside the interval, at which selection fact
 the interval?
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
@@ -18,7 +20,7 @@ from experiments import nceas
 from experiments.selection import outer, worlds
 from experiments.selection.worlds import AGAIN, LEVEL
 from experiments.study import SETTINGS, Run, Study, cells, seeded
-from experiments.tables import Row, Tables, column, pick, read
+from experiments.tables import Row, Tables, column, read
 from noneg import PUScores
 from noneg.bins import bin_scores
 from noneg.metrics import METRICS, estimate
@@ -51,17 +53,11 @@ def compare(model: str, prior: float, selection: float) -> dict[str, float]:
     eta = expit(shift + SPREADS[model] * z)
     low, high = eta / selection, np.minimum(eta * selection, 1.0)
     level = brentq(lambda t: np.clip(t, low, high) @ mu - prior, 0.0, 1.0)
-    minimax = np.clip(level, low, high)
-    risk = {
-        name: float((eta * (1 - p) ** 2 + (1 - eta) * p**2) @ mu)
-        for name, p in (("plain", eta), ("minimax", minimax))
-    }
-    return {
-        "plain_random": risk["plain"],
-        "plain_worst": worst(eta, eta, mu, selection),
-        "minimax_random": risk["minimax"],
-        "minimax_worst": worst(minimax, eta, mu, selection),
-    }
+    row = {}
+    for name, p in (("plain", eta), ("minimax", np.clip(level, low, high))):
+        random = float((eta * (1 - p) ** 2 + (1 - eta) * p**2) @ mu)
+        row |= {f"{name}_random": random, f"{name}_worst": worst(p, eta, mu, selection)}
+    return row
 
 
 # Presence records of species compared with an independent survey (Elith et al. 2020). Records are
@@ -81,13 +77,18 @@ def new(name: str) -> ClassifierMixin:
     return HistGradientBoostingClassifier(**options, random_state=0)
 
 
-def measure(region: str, model: str) -> list[dict]:
-    """Return every metric for every species with enough records, at each selection factor."""
-    return [row for one in nceas.species(region, RECORDS) for row in one_species(one, new(model))]
+def measure(region: str, model: str) -> Iterator[Row]:
+    """Yield every metric for every species with enough records, at each selection factor."""
+    for species in nceas.species(region, RECORDS):
+        scores, truth = both_samples(species, new(model))
+        edges = bin_scores(scores).edges
+        for metric in MEASURED:
+            options = {"edges": edges} if metric == "ece" else {}
+            yield {"species": species.name} | compared(metric, scores, truth, **options)
 
 
-def one_species(species: nceas.Species, model: ClassifierMixin) -> list[dict]:
-    """Return the rows for one species."""
+def both_samples(species: nceas.Species, model: ClassifierMixin) -> tuple[PUScores, PUScores]:
+    """Return records and sites, and the sites with their labels."""
     order = seeded("nceas", species.name).permutation(len(species.records))
     train, held = np.array_split(species.records[order], 2)
     probability, prior = species.scorer(model, train), float(species.present.mean())
@@ -97,21 +98,16 @@ def one_species(species: nceas.Species, model: ClassifierMixin) -> list[dict]:
         record = np.clip(probability(x), 1e-9, 1 - 1e-9)
         return np.minimum(record / (1 - record) * prior * len(species.background) / len(train), 1.0)
 
-    scores = PUScores(score(held), score(species.sites), prior=prior, setting="two-sample")
-    truth = PUScores.from_labels(species.present, score(species.sites))
-    edges = bin_scores(scores).edges
-    return [one_metric(species.name, metric, scores, truth, edges) for metric in MEASURED]
+    sites = score(species.sites)
+    truth = PUScores.from_labels(species.present, sites)
+    return PUScores(score(held), sites, prior=prior, setting="two-sample"), truth
 
 
-def one_metric(
-    name: str, metric: str, scores: PUScores, truth: PUScores, edges: np.ndarray
-) -> dict[str, object]:
+def compared(metric: str, scores: PUScores, truth: PUScores, **options: object) -> Row:
     """Return whether the survey's value lies inside, the width, and the required factor."""
-    options = {"edges": edges} if metric == "ece" else {}
     target = METRICS[metric].function(truth, **options)
     found = [estimate(metric, scores.with_selection(g), **options) for g in SELECTIONS]
     row = {
-        "species": name,
         "metric": metric,
         "records": int(scores.n_positive),
         "prior": scores.known_prior,
@@ -139,9 +135,9 @@ def adversarial(run: Run) -> None:
 def again(run: Run) -> None:
     """Repeat the measurement with more and different draws for each metric of a cell that looks
     weak."""
-    names, trials = ("world", "setting", "prior", "n_positive"), run.trials(400, 5)
+    names, known = ("world", "setting", "prior", "n_positive"), {"trials": run.trials(400, 5)}
     weak = [
-        {name: row[name] for name in names} | {"trials": trials, "metrics": row["metric"]}
+        {name: row[name] for name in names} | known | {"metrics": row["metric"]}
         for row in read(run.out / "adversarial.csv")
         if min(row["low_reached"], row["high_reached"]) < AGAIN
     ]
@@ -182,19 +178,6 @@ def low_ends(tables: Tables) -> Row:
     chance = float(binom.cdf(np.ceil(AGAIN * draws) - 1, draws, 0.5 + LEVEL / 2))
     low = int((shares < AGAIN).sum())
     return {"ends": shares.size, "low": low, "expected": shares.size * chance}
-
-
-def weak(tables: Tables) -> list[Row]:
-    """Return the ends that were reached least often, with the results of additional draws."""
-    rows = []
-    for x in tables("again"):
-        cell = {key: x[key] for key in ("world", "setting", "prior", "n_positive", "metric")}
-        (first,) = pick(tables("adversarial"), **cell)
-        for end in ("low", "high"):
-            if first[f"{end}_reached"] < AGAIN:
-                found = {"end": end, "first": first[f"{end}_reached"], "again": x[f"{end}_reached"]}
-                rows.append(cell | found)
-    return rows
 
 
 STUDY = Study("selection", (species, maps, adversarial, again, outer_bounds))

@@ -6,14 +6,14 @@ whether positives outnumber rows, that distribution is known, so the end that an
 reach is known for every sample.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 from scipy.special import expit
 
 from experiments.study import seeded
-from experiments.tables import means
+from experiments.tables import Row, averaged
 from noneg import PUScores
 from noneg.bins import bin_scores
 from noneg.calibration.bounds import ranges
@@ -28,9 +28,9 @@ NEGATIVES = {"overlapping": -1.0, "separated": -4.0}
 SELECTION = 2.0
 LEVEL = 0.9  # so that each end has a nominal 95%
 AGAIN = 0.9  # metrics with an end that is reached less often than this are measured again
-RULES = ("recall", "precision", "accuracy", "specificity", "npv", "f_beta", "mcc", "cohen_kappa")
-LOSSES = ("brier", "log_loss", "risk")
-SHARP = (*RULES, *LOSSES, "auroc", "partial_auc", "proxy_auc", "precision_at", "lift_at", "ece")
+SHARP = ("recall", "precision", "accuracy", "specificity", "npv", "f_beta", "mcc", "cohen_kappa")
+SHARP += ("brier", "log_loss", "risk")
+SHARP += ("auroc", "partial_auc", "proxy_auc", "precision_at", "lift_at", "ece")
 
 
 def bell(mean: float) -> np.ndarray:
@@ -104,31 +104,12 @@ class World:
 
 
 def under(positive: np.ndarray, world: World, name: str) -> float:
-    """Return a metric of a distribution of the positives, computed from its definition."""
-    mu, prior = world.marginal, world.prior
-    if name in RULES:
-        flagged = SCORES >= 0.5
-        shares = np.array(positive[flagged].sum()), np.array(mu[flagged].sum())
-        return float(METRICS[name].rule()(*shares, prior))
-    if name in LOSSES:
-        loss = METRICS[name].loss()
-        return float(prior * positive @ (loss(SCORES, 1) - loss(SCORES, 0)) + mu @ loss(SCORES, 0))
-    if name in ("auroc", "proxy_auc"):
-        group = mu if name == "auroc" else world.unlabeled
-        place = float(positive @ (np.cumsum(group) - group / 2.0))
-        return (place - prior / 2.0) / (1.0 - prior) if name == "auroc" else place
-    if name == "partial_auc":
-        tpr, ppr = (np.append(0.0, np.cumsum(x[::-1])) for x in (positive, mu))
-        # Inside a cell, positives may outnumber rows. As documented for this metric, the rates are
-        # then replaced by the closest non-decreasing ones, which never lie below the rates of a
-        # population that exists.
-        fpr = isotonic_regression((ppr - prior * tpr) / (1.0 - prior)).x
-        cut = fpr < 0.1
-        heights = np.append(tpr[cut], np.interp(0.1, fpr, tpr))
-        return float(np.trapezoid(heights, np.append(fpr[cut], 0.1)))
-    rest = np.append(np.cumsum(mu[::-1])[::-1], 0.0)
-    inside = np.clip((0.1 - rest[1:]) / mu, 0.0, 1.0)
-    return float(positive @ inside) / 0.1 * (prior if name == "precision_at" else 1.0)
+    """Return a metric of a population with this distribution of the positives."""
+    # The proxy compares positives with the unlabeled rows, not with everyone.
+    group = world.unlabeled if name == "proxy_auc" else world.marginal
+    weights = {"positive_weight": positive, "unlabeled_weight": group, "weight_kind": "importance"}
+    every = PUScores(SCORES, SCORES, **weights, prior=world.prior, setting="two-sample")
+    return METRICS[name].function(every)
 
 
 def extremes(world: World, known: PUScores, sample: PUScores) -> list[np.ndarray]:
@@ -158,15 +139,16 @@ def ends(
     return found | {"ece": (error.smallest, error.largest())}
 
 
+@averaged("metric")
 def cover(
     world: str, setting: str, prior: float, n_positive: int, trials: int, metrics: str = ""
-) -> list[dict]:
-    """Return how often each end of the interval reaches the end of the attainable range.
+) -> Iterator[Row]:
+    """Yield whether each end of the interval reaches the end of the attainable range.
 
     With metrics (separated by spaces), only for these, and with other draws.
     """
     made, names = World.build(world, prior, setting), tuple(metrics.split()) or SHARP
-    known, cell, found = made.known(), (world, setting, prior, n_positive), []
+    known, cell = made.known(), (world, setting, prior, n_positive)
     for trial in range(trials):
         sample = made.draw(n_positive, seeded("selection", *cell, trial, *metrics.split()))
         truth = ends(made, known, sample, names)
@@ -175,5 +157,4 @@ def cover(
             one = estimate(name, sample, level=LEVEL)
             least, most = one.identified
             row = {"metric": name, "low_reached": one.low <= low, "high_reached": one.high >= high}
-            found.append(row | {"width": one.high - one.low, "identified_width": most - least})
-    return means(found, "metric")
+            yield row | {"width": one.high - one.low, "identified_width": most - least}

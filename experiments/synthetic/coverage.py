@@ -5,13 +5,14 @@ bootstrap contain the population error over the same bins? How often does the te
 scores?
 """
 
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 
 from experiments.study import Run, Study, cells
 from experiments.synthetic.worlds import PAPER, RATIO, SETTINGS, draw
-from experiments.tables import means
+from experiments.tables import Row, averaged
 from noneg.bins import Binned, bin_scores
 from noneg.calibration import calibration_test, ece_interval
 from noneg.calibration.errors import norm
@@ -22,23 +23,23 @@ SIZES = (100, 1000, 5000)
 PRIORS = (0.5, 0.1)
 STATISTICS = ("ece", "ks")
 N_POSITIVE = 100
-REPLICATES = 199
+RESAMPLES, REPLICATES = 200, 199
 LEVELS = (0.01, 0.05, 0.1)
 
 
 def bootstrap_interval(
-    scores: PUScores, binned: Binned, rng: np.random.Generator, replicates: int = 200
+    scores: PUScores, binned: Binned, rng: np.random.Generator
 ) -> tuple[float, float]:
     """Return a percentile bootstrap over rows, drawn as counts in bins (normal scores within a
     bin)."""
     n = int(scores.n_marginal)
-    count = rng.multinomial(n, binned.marginal, size=replicates)
+    count = rng.multinomial(n, binned.marginal, size=RESAMPLES)
     mean = np.nan_to_num(binned.mean_score)
     square = binned.second[:, 2, 2] * n / np.maximum(binned.marginal, 1e-12)
     spread = np.sqrt(np.maximum(square - mean**2, 0.0))
     score = (count * mean + np.sqrt(count) * spread * rng.standard_normal(count.shape)) / n
     if scores.setting == "two-sample":
-        hits = rng.multinomial(int(scores.n_positive), binned.positive, size=replicates)
+        hits = rng.multinomial(int(scores.n_positive), binned.positive, size=RESAMPLES)
     else:
         rate = np.nan_to_num(binned.positive * scores.n_positive / (binned.marginal * n))
         hits = rng.binomial(count, np.minimum(rate, 1.0))
@@ -48,21 +49,25 @@ def bootstrap_interval(
     return float(low), float(high)
 
 
-def cover(world: str, n_positive: int, setting: str, trials: int) -> dict[str, object]:
-    """Return how often both intervals in one cell contain the population error."""
-    found = []
+@averaged(count="trials")
+def cover(world: str, n_positive: int, setting: str, trials: int) -> Iterator[Row]:
+    """Yield whether both intervals contain the population error of one cell."""
     for trial in range(trials):
         scores = draw(PAPER[world], n_positive, setting, trial)
         binned, one = bin_scores(scores), ece_interval(scores)
         target = PAPER[world].binned_tce(binned.edges)
         assert one.value == norm(binned, 1)
         low, high = bootstrap_interval(scores, binned, np.random.default_rng(trial))
-        row = {"target": target, "mean_error": one.value}
-        row |= {"mean_low": one.low, "mean_high": one.high}
-        row |= {"coverage": one.low <= target <= one.high}
-        row |= {"below_low": target < one.low, "above_high": target > one.high}
-        found.append(row | {"bootstrap_coverage": low <= target <= high})
-    return means(found, count="trials")[0]
+        yield {
+            "target": target,
+            "mean_error": one.value,
+            "mean_low": one.low,
+            "mean_high": one.high,
+            "coverage": one.low <= target <= one.high,
+            "below_low": target < one.low,
+            "above_high": target > one.high,
+            "bootstrap_coverage": low <= target <= high,
+        }
 
 
 def coverage(run: Run) -> dict[str, list]:
@@ -73,15 +78,15 @@ def coverage(run: Run) -> dict[str, list]:
     return {"coverage": run.rows(cover, every, trials=run.trials(400, 20))}
 
 
-def reject(prior: float, setting: str, statistic: str, trials: int) -> dict[str, object]:
-    """Return how often the test rejects calibrated scores at each level."""
+@averaged(count="trials")
+def reject(prior: float, setting: str, statistic: str, trials: int) -> Iterator[Row]:
+    """Yield whether the test rejects calibrated scores at each level."""
     world, unlabeled = LogisticGaussian.calibrated(prior), int(RATIO * N_POSITIVE * 0.5 / prior)
-    p = np.empty(trials)
     for seed in range(trials):
         scores = draw(world, N_POSITIVE, setting, seed, unlabeled)
         options = {"statistic": statistic, "replicates": REPLICATES, "seed": seed}
-        p[seed] = calibration_test(scores, **options).p_value
-    return {f"size at {a:.0%}": float((p <= a).mean()) for a in LEVELS} | {"trials": trials}
+        p = calibration_test(scores, **options).p_value
+        yield {f"size at {level:.0%}": p <= level for level in LEVELS}
 
 
 def size(run: Run) -> dict[str, list]:

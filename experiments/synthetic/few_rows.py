@@ -7,15 +7,16 @@ unequal labeling rates.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
+from operator import itemgetter
 
 import numpy as np
 from scipy.special import betaincinv, expit, ndtri, stdtrit
 from scipy.stats import binom
 
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Row, Tables, column, read, write
+from experiments.tables import Row, Tables, averaged, read, write
 from noneg.calibration import calibration_test
 from noneg.intervals import UNTRUSTED
 from noneg.metrics import METRICS, RECOMMENDED
@@ -30,7 +31,7 @@ NAMES = [n for n, one in METRICS.items() if one.family != "calibration error" an
 # A metric that takes as long as all others together is measured in only some of the draws.
 COSTLY, EVERY = ("calibration_slope",), 2
 SOME = 4  # one in this many draws is also tested with the grouped chi-square test
-BLOCK = 40  # draws per cell and round, so that all cells grow together
+FRESH = 10_000  # the first draw of cells that are measured again, after all draws of the table
 ROUNDING = 1e-9
 # Coverage that nominal 95% intervals should have in almost every cell, and in every cell.
 WANTED, LEAST = (0.93, 0.985), 0.9
@@ -38,33 +39,32 @@ WANTED, LEAST = (0.93, 0.985), 0.9
 SIZES = (0.03, 0.07)
 SETTINGS = ("two-sample", "one-sample", "importance", "propensity")
 KEYS = ("world", "prior", "n_positive", "n_unlabeled", "setting")
+# Shares of the rows below each row of a class, and the normal quantiles there.
+PLACES = (np.arange(ROWS) + 0.5) / ROWS
+NORMAL = ndtri(PLACES)
 # Scores of negatives and positives.
 Classes = tuple[np.ndarray, np.ndarray]
 
 
-def gaussian(auc: float, prior: float, sharpness: float = 1.0) -> Classes:
-    """Return scores of negatives and positives; with sharpness 1 they are calibrated."""
-    d = np.sqrt(2.0) * ndtri(auc)
-    x = ndtri((np.arange(ROWS) + 0.5) / ROWS)
-    offset = np.log(prior / (1.0 - prior))
-    return tuple(expit(sharpness * (offset + d * (x + shift))) for shift in (-d / 2, d / 2))
+def two_normal(
+    auc: float, prior: float, sharpness: float = 1.0, spread: float = 1.0, x: np.ndarray = NORMAL
+) -> Classes:
+    """Return scores of negatives and positives; by default they are calibrated.
 
-
-def heavy(auc: float, prior: float) -> Classes:
-    """Scores with heavy tails that are too extreme: log odds follow Student's t with 3 degrees of
-    freedom."""
+    The log odds of a class are `spread` times as far from their center as would be calibrated, and
+    have the quantiles x.
+    """
     d = np.sqrt(2.0) * ndtri(auc)
-    x = stdtrit(3.0, (np.arange(ROWS) + 0.5) / ROWS)
     offset = np.log(prior / (1.0 - prior))
-    return tuple(expit(offset + 1.5 * d * (x + shift)) for shift in (-d / 2, d / 2))
+    parts = (offset + spread * d * (x + shift) for shift in (-d / 2, d / 2))
+    return tuple(expit(sharpness * part) for part in parts)
 
 
 def skewed(power: float, prior: float) -> Classes:
     """Calibrated scores with a beta distribution: the share of positives at a score is the
     score."""
-    s = betaincinv(power * prior, power * (1.0 - prior), (np.arange(ROWS) + 0.5) / ROWS)
-    place = (np.arange(ROWS) + 0.5) / ROWS
-    return tuple(np.interp(place, np.cumsum(mass) / mass.sum(), s) for mass in (1.0 - s, s))
+    s = betaincinv(power * prior, power * (1.0 - prior), PLACES)
+    return tuple(np.interp(PLACES, np.cumsum(mass) / mass.sum(), s) for mass in (1.0 - s, s))
 
 
 def five(groups: Classes, shares: Sequence[float], values: Sequence[float]) -> Classes:
@@ -73,9 +73,9 @@ def five(groups: Classes, shares: Sequence[float], values: Sequence[float]) -> C
     return tuple(np.array(values)[np.searchsorted(cuts, s)] for s in groups)
 
 
-def saturated(groups: Classes, zeros: float, ones: float, digits: int | None = None) -> Classes:
+def saturated(groups: Classes, ones: float, digits: int | None = None) -> Classes:
     """Scores that are exactly 0 or 1 at both ends, some of them wrong; others may be rounded."""
-    low, high = np.quantile(np.concatenate(groups), [zeros, ones])
+    low, high = np.quantile(np.concatenate(groups), [0.25, ones])
     inner = groups if digits is None else [s.round(digits) for s in groups]
     parts = zip(groups, inner, strict=True)
     return tuple(np.where(s < low, 0.0, np.where(s > high, 1.0, x)) for s, x in parts)
@@ -103,23 +103,24 @@ EVEN = (0.3, 0.55, 0.75, 0.9), (0.05, 0.2, 0.4, 0.6, 0.9)
 OVERRATED = (0.5, 0.7, 0.8, 0.95), (0.01, 0.1, 0.3, 0.55, 0.97)
 # Populations on which the intervals were developed.
 DEVELOPED = {
-    "calibrated": lambda prior: gaussian(0.8, prior),
-    "useless": lambda prior: gaussian(0.55, prior),
-    "perfect": lambda prior: gaussian(0.99, prior),
-    "overconfident": lambda prior: gaussian(0.85, prior, 3.0),
-    "five": lambda prior: five(gaussian(0.8, prior), *EVEN),
-    "saturated": lambda prior: saturated(gaussian(0.85, prior), 0.25, 0.85),
-    "wavy": lambda prior: by_rank(gaussian(0.85, prior), wavy),
+    "calibrated": lambda prior: two_normal(0.8, prior),
+    "useless": lambda prior: two_normal(0.55, prior),
+    "perfect": lambda prior: two_normal(0.99, prior),
+    "overconfident": lambda prior: two_normal(0.85, prior, 3.0),
+    "five": lambda prior: five(two_normal(0.8, prior), *EVEN),
+    "saturated": lambda prior: saturated(two_normal(0.85, prior), 0.85),
+    "wavy": lambda prior: by_rank(two_normal(0.85, prior), wavy),
 }
 # Populations that the tables show; no method was developed on them.
 HELD_OUT = {
-    "AUC 0.55": lambda prior: gaussian(0.55, prior, 1.3),
-    "AUC 0.99": lambda prior: gaussian(0.99, prior, 0.7),
-    "heavy tails": lambda prior: heavy(0.8, prior),
+    "AUC 0.55": lambda prior: two_normal(0.55, prior, 1.3),
+    "AUC 0.99": lambda prior: two_normal(0.99, prior, 0.7),
+    # Log odds with Student's distribution for 3 degrees of freedom, too extreme.
+    "heavy tails": lambda prior: two_normal(0.8, prior, spread=1.5, x=stdtrit(3.0, PLACES)),
     "skewed": lambda prior: skewed(3.0, prior),
-    "five scores": lambda prior: five(gaussian(0.75, prior), *OVERRATED),
-    "zeros and ones": lambda prior: saturated(gaussian(0.9, prior, 1.5), 0.25, 0.9, digits=2),
-    "not monotone": lambda prior: by_rank(gaussian(0.8, prior), bumpy),
+    "five scores": lambda prior: five(two_normal(0.75, prior), *OVERRATED),
+    "zeros and ones": lambda prior: saturated(two_normal(0.9, prior, 1.5), 0.9, digits=2),
+    "not monotone": lambda prior: by_rank(two_normal(0.8, prior), bumpy),
 }
 WORLDS = DEVELOPED | HELD_OUT
 
@@ -168,7 +169,7 @@ def draw(
 
 
 def measure(
-    names: Iterable[str], world: str, prior: float, trials: int, block: int = 0, **sizes: object
+    names: Iterable[str], world: str, prior: float, trials: int, first: int = 0, **sizes: object
 ) -> list[Row]:
     """Return coverage, misses on each side and widths of these metrics in one cell."""
     target = truth(world, prior)
@@ -177,24 +178,18 @@ def measure(
         rest = max(prior - labeled, 0.0) / (1.0 - labeled)
         target = target | {"proxy_auc": (1.0 - rest) * target["auroc"] + rest / 2.0}
     found = {name: [] for name in names if np.isfinite(target[name])}
-    for trial in range(trials):
-        scores = draw(world, prior, seed=block * trials + trial, **sizes)
+    for trial in range(first, first + trials):
+        scores = draw(world, prior, seed=trial, **sizes)
         for name, kept in found.items():
             if name not in COSTLY or trial % EVERY == 0:
                 one = METRICS[name].interval(scores, level=0.95)
                 raw = one.value if one.raw is None else one.raw
                 kept.append((one.low, one.high, raw, UNTRUSTED not in one.method))
-    return [summary(name, target[name], *np.array(x).T) for name, x in found.items()]
+    return [summary(name, target[name], np.array(draws)) for name, draws in found.items()]
 
 
-def summary(
-    name: str,
-    target: float,
-    low: np.ndarray,
-    high: np.ndarray,
-    raw: np.ndarray,
-    trusted: np.ndarray,
-) -> Row:
+def summary(name: str, target: float, draws: np.ndarray) -> Row:
+    low, high, raw, trusted = draws.T
     below, above = target < low - ROUNDING, target > high + ROUNDING
     defined, bounded = raw[np.isfinite(raw)], np.isfinite(high) & np.isfinite(low)
     return {
@@ -209,24 +204,6 @@ def summary(
         "width": np.mean((high - low)[bounded]) if bounded.any() else np.nan,
         "mean": defined.mean() if defined.size else np.nan,
         "oracle": 3.92 * defined.std() if defined.size else np.nan,
-    }
-
-
-def pooled(rows: list[Row]) -> Row:
-    """Return one row for the blocks of a cell."""
-    draws = column(rows, "draws")
-
-    def average(values: np.ndarray, weight: np.ndarray = draws) -> float:
-        known = np.isfinite(values) & (weight > 0.0)
-        return float(np.average(values[known], weights=weight[known])) if known.any() else np.nan
-
-    shares = ("coverage", "below_low", "above_high", "trusted", "bounded", "mean")
-    out = rows[0] | {name: average(column(rows, name)) for name in shares}
-    square = average((column(rows, "oracle") / 3.92) ** 2 + column(rows, "mean") ** 2)
-    return out | {
-        "draws": int(draws.sum()),
-        "width": average(column(rows, "width"), draws * column(rows, "bounded")),
-        "oracle": 3.92 * np.sqrt(max(square - out["mean"] ** 2, 0.0)),
     }
 
 
@@ -246,27 +223,15 @@ def every_cell(worlds: Iterable[str]) -> list[Row]:
 
 
 def coverage(run: Run) -> None:
-    """Measure all cells one block at a time, and pool the blocks at the end.
-
-    The rows of metrics that were not asked for are kept.
-    """
-    names, path = tuple(run.options.metrics or NAMES), run.out / "coverage.csv"
+    """Measure all cells; the rows of metrics that were not asked for are kept."""
+    names, path, new = run.options.metrics or NAMES, run.out / "coverage.csv", run.out / "new.csv"
     kept = [row for row in read(path) if row["metric"] not in names] if path.exists() else []
     chosen = every_cell(HELD_OUT)
     seeded("order").shuffle(chosen)
-    blocks = range(run.pick(run.trials(5 * BLOCK, BLOCK) // BLOCK, 1))
-    few = {"trials": run.pick(BLOCK, 10)}
-    cells = [
-        cell | few | {"block": k} for k in blocks for cell in run.pick(chosen[:200], chosen[::60])
-    ]
-    run.resume("blocks", measure, cells, names=names)
-    groups = {}
-    for row in read(run.out / "blocks.csv"):
-        row.pop("block"), row.pop("trials")
-        key = tuple(row[name] for name in (*KEYS, "metric"))
-        groups.setdefault(key, []).append(row)
-    write(path, kept + [pooled(rows) for rows in groups.values()], run.digits)
-    (run.out / "blocks.csv").unlink()
+    some = run.pick(chosen[:200], chosen[::60])
+    run.resume(new.stem, measure, some, names=names, trials=run.trials(200, 10))
+    write(path, kept + read(new), run.digits)
+    new.unlink()
 
 
 def again(run: Run) -> dict[str, list]:
@@ -275,8 +240,8 @@ def again(run: Run) -> dict[str, list]:
     for row in read(run.out / "coverage.csv"):
         if below(row, 0.93):
             cell = {key: row[key] for key in KEYS}
-            # A block whose draws come after all draws of the table.
-            (fresh,) = measure((row["metric"],), **cell, trials=run.trials(1000, 10), block=10)
+            trials = run.trials(1000, 10)
+            (fresh,) = measure((row["metric"],), **cell, trials=trials, first=FRESH)
             found.append(cell | fresh | {"before": row["coverage"]})
     return {"again": found}
 
@@ -284,18 +249,17 @@ def again(run: Run) -> dict[str, list]:
 CODED = ("ok", "check", "stop")
 
 
-def verdict(world: str, prior: float, n_positive: int, trials: int) -> Row:
-    """Return how often the verdict for one cell has each code."""
-    said = dict.fromkeys(CODED, 0)
+@averaged(count="trials")
+def verdict(world: str, prior: float, n_positive: int, trials: int) -> Iterator[Row]:
+    """Yield the code of the verdict in each draw of one cell."""
+    # A miscalibrated population must not be called ok, and a calibrated one must not be stopped.
+    wrong = "stop" if world == "calibrated" else "ok"
     for trial in range(trials):
         scores = draw(world, prior, n_positive, 10_000, "two-sample", trial)
         error = METRICS[RECOMMENDED].interval(scores, level=0.95)
         test = calibration_test(scores, statistic="both", replicates=199)
         key = verdict_key(error, prior=prior, contradicted=False, rejected=test.p_value <= 0.05)
-        said[CODES[key]] += 1
-    shares = {name: count / trials for name, count in said.items()}
-    # A miscalibrated population must not be called ok, and a calibrated one must not be stopped.
-    return shares | {"wrong": shares["stop" if world == "calibrated" else "ok"], "trials": trials}
+        yield {code: CODES[key] == code for code in CODED} | {"wrong": CODES[key] == wrong}
 
 
 def verdicts(run: Run) -> dict[str, list]:
@@ -334,12 +298,12 @@ def below(row: Row, share: float) -> bool:
 
 def cells_by_trust(tables: Tables) -> dict[bool, list[Row]]:
     """Return the cells whose estimates can be trusted, and those that state that none can be."""
-    rows, names = tables("coverage"), KEYS
-    doubted = {tuple(row[n] for n in names) for row in rows if row["trusted"] < 0.5}
-    found = {True: [], False: []}
-    for row in rows:
-        found[tuple(row[n] for n in names) not in doubted].append(row)
-    return found
+    rows, cell = tables("coverage"), itemgetter(*KEYS)
+    doubted = {cell(row) for row in rows if row["trusted"] < 0.5}
+    return {
+        trusted: [row for row in rows if (cell(row) not in doubted) == trusted]
+        for trusted in (True, False)
+    }
 
 
 def relative_width(rows: list[Row]) -> float:

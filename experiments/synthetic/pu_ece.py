@@ -106,29 +106,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Measured:
-    """Results of the trials in one cell with one kind of bins, one entry per trial."""
+    """Errors of the trials in one cell with one kind of bins, one entry per trial.
+
+    `error` is ECE minus TCE and `total` its size, to which bins and noise contribute.
+    """
 
     cell: Cell
     binning: str
-    ece: np.ndarray
-    binned_tce: np.ndarray
-
-    @property
-    def error(self) -> np.ndarray:
-        """ECE minus TCE."""
-        return self.ece - self.cell.known.tce
-
-    @property
-    def total(self) -> np.ndarray:
-        return np.abs(self.error)
-
-    @property
-    def from_binning(self) -> np.ndarray:
-        return np.abs(self.binned_tce - self.cell.known.tce)
-
-    @property
-    def from_noise(self) -> np.ndarray:
-        return np.abs(self.ece - self.binned_tce)
+    error: np.ndarray
+    total: np.ndarray
+    from_binning: np.ndarray
+    from_noise: np.ndarray
 
 
 def all_cells(worlds: dict[str, Known], shown: dict[int, list[str]], sizes: list[int], trials: int):
@@ -142,13 +130,16 @@ def all_cells(worlds: dict[str, Known], shown: dict[int, list[str]], sizes: list
 
 def measure(cell: Cell, binnings: tuple[str, ...]) -> list[Measured]:
     """Run every trial of a cell, with all kinds of bins on the same rows."""
-    values = np.empty((len(binnings), 2, cell.trials))
+    ece, binned_tce = np.empty((2, len(binnings), cell.trials))
     for trial in range(cell.trials):
         scores = cell.draw(trial)
         for kind, binning in enumerate(binnings):
             binned = bin_scores(scores, bins=cell.bins, binning=binning)
-            values[kind, :, trial] = norm(binned, 1), cell.known.world.binned_tce(binned.edges)
-    return [Measured(cell, binning, *v) for binning, v in zip(binnings, values, strict=True)]
+            ece[kind, trial] = norm(binned, 1)
+            binned_tce[kind, trial] = cell.known.world.binned_tce(binned.edges)
+    error = ece - cell.known.tce
+    parts = error, np.abs(error), np.abs(binned_tce - cell.known.tce), np.abs(ece - binned_tce)
+    return [Measured(cell, *one) for one in zip(binnings, *parts, strict=True)]
 
 
 def bias_row(m: Measured) -> Row:
@@ -207,20 +198,18 @@ def slope_rows(mass: list[Measured]) -> list[Row]:
     return [slope_row(curve, *ends) for curve in curves.values() for ends in SLOPE_RANGES]
 
 
-def mean_and_error(name: str, values: np.ndarray) -> Row:
-    return {name: values.mean(), f"{name}_se": standard_error(values)}
-
-
 def floor_rows(mass: list[Measured]) -> list[Row]:
     """Return the bias at the largest n_U, and the limit for infinitely many unlabeled rows."""
-    at = {(m.cell.world, m.cell.setting, m.cell.n): m.total for m in mass if m.cell.figure == 5}
-    worlds, last = dict.fromkeys(world for world, _, _ in at), max(n for _, _, n in at)
-    return [
-        {"world": world, "n_positive": p, "n_unlabeled": last}
-        | mean_and_error("bias", at[world, f"n_P = {p}, n_U = N", last])
-        | mean_and_error("floor", at[world, LIMIT, p])
-        for world, p in product(worlds, FIXED_POSITIVES)
-    ]
+    found = {(m.cell.world, m.cell.setting, m.cell.n): m.total for m in mass if m.cell.figure == 5}
+    worlds, last = dict.fromkeys(world for world, _, _ in found), max(n for _, _, n in found)
+    rows = []
+    for world, p in product(worlds, FIXED_POSITIVES):
+        row = {"world": world, "n_positive": p, "n_unlabeled": last}
+        for name, place in (("bias", (f"n_P = {p}, n_U = N", last)), ("floor", (LIMIT, p))):
+            values = found[world, *place]
+            row |= {name: values.mean(), f"{name}_se": standard_error(values)}
+        rows.append(row)
+    return rows
 
 
 def figure_tables(measured: Iterable[Measured], worlds: dict[str, Known]) -> dict[str, list[Row]]:

@@ -128,10 +128,6 @@ def diagram_panel(ax: plt.Axes, points: list[Row], curve: list[Row]) -> None:
     ax.set(xlabel="mean score of the bin", xlim=(-0.02, 1.02), ylim=(-0.02, 1.1), aspect="equal")
 
 
-def worst(rows: list[Row], name: str) -> str:
-    return f"{column(rows, name).max():.2f}"
-
-
 def of_kind(rows: list[Row], *, labeled: bool) -> list[Row]:
     return [r for r in rows if r["setting"].startswith("labeled") == labeled]
 

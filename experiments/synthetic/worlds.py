@@ -11,8 +11,8 @@ from noneg.simulation import LogisticGaussian, LogitMixture, World
 from noneg.simulation.worlds import TwoClasses
 
 SETTINGS = ("two-sample", "one-sample", "labeled")
-# Probabilities that are left out of a population.
-TINY = 1e-30
+# Logits in a population, and probabilities that are left out of it.
+POINTS, TINY = 400_000, 1e-30
 # Unlabeled rows per labeled positive.
 RATIO = 10
 PAPER = {
@@ -55,16 +55,16 @@ def draw(world: World, n: int, setting: str, seed: int, unlabeled: int | None = 
     return world.draw(n, unlabeled or RATIO * n, setting=setting, seed=seed)
 
 
-def population(world: TwoClasses, points: int = 400_000) -> PUScores:
+def population(world: TwoClasses) -> PUScores:
     """Return scores on a fine grid of logits, weighted by the probability of each class there.
 
     One half is between two points, so that no score lies on the usual threshold.
     """
-    step = 40.0 / points
-    logits = step * (np.arange(points) - (points - 1) / 2.0)
+    step = 40.0 / POINTS
+    logits = step * (np.arange(POINTS) - (POINTS - 1) / 2.0)
     laws = (world.negative_law(), 1.0 - world.prior), (world.positive_law(), world.prior)
     mass = np.concatenate([share * step * law.density(logits) for law, share in laws])
-    y, scores = np.repeat([0, 1], points), np.tile(expit(logits), 2)
+    y, scores = np.repeat([0, 1], POINTS), np.tile(expit(logits), 2)
     kept = mass > TINY
     options = {"sample_weight": mass[kept], "weight_kind": "importance"}
     return PUScores.from_labels(y[kept], scores[kept], **options)

@@ -8,7 +8,8 @@ one sample, without the maximum, this is the Gini impurity of the labels.
 
 import numpy as np
 from numba import njit
-from sklearn.base import BaseEstimator, ClassifierMixin
+
+LEAST, TREES = 5, 100  # rows in a leaf, and trees
 
 
 @njit(cache=True)
@@ -18,7 +19,7 @@ def impurity(p: float, u: float) -> float:
 
 
 @njit(cache=True)
-def best_split(X, p, u, rows, tries, least):
+def best_split(X, p, u, rows, tries):
     """Return the column and threshold of the best of several random splits; column -1 if there is
     none."""
     best, column, cut = np.inf, -1, 0.0
@@ -40,13 +41,13 @@ def best_split(X, p, u, rows, tries, least):
             else:
                 p1, u1 = p1 + p[i], u1 + u[i]
         risk = impurity(p0, u0) + impurity(p1, u1)
-        if risk < best and least <= below <= rows.size - least:
+        if risk < best and LEAST <= below <= rows.size - LEAST:
             best, column, cut = risk, k, at
     return column, cut
 
 
 @njit(cache=True)
-def grow(X, p, u, tries, least, seed):
+def grow(X, p, u, tries, seed):
     """Return a tree: column, threshold, index of the left child, and probability of every node."""
     np.random.seed(seed)  # noqa: NPY002
     size = 2 * X.shape[0]
@@ -57,9 +58,9 @@ def grow(X, p, u, tries, least, seed):
         node, rows = waiting.pop()
         sum_p, sum_u = p[rows].sum(), u[rows].sum()
         value[node] = min(1.0, sum_p / sum_u) if sum_u > 0.0 else 1.0
-        if rows.size < 2 * least or impurity(sum_p, sum_u) <= 1e-15:
+        if rows.size < 2 * LEAST or impurity(sum_p, sum_u) <= 1e-15:
             continue
-        column[node], cut[node] = best_split(X, p, u, rows, tries, least)
+        column[node], cut[node] = best_split(X, p, u, rows, tries)
         if column[node] >= 0:
             below = X[rows, column[node]] <= cut[node]
             left[node] = count
@@ -80,23 +81,15 @@ def answers(X, column, cut, left, value):
     return out
 
 
-class PUExtraTrees(ClassifierMixin, BaseEstimator):
-    """A hundred trees as in the paper, but with leaves of five rows instead of one.
+def extra_trees(X, y, X_test, *, setting: str, prior: float) -> np.ndarray:
+    """Return probabilities from a hundred trees as in the paper, but with leaves of five rows
+    instead of one.
 
     Every tree uses all rows, and every split tries as many random columns as the square root of
     their number.
     """
-
-    def __init__(self, setting: str, prior: float, least: int = 5) -> None:
-        self.setting, self.prior, self.least = setting, prior, least
-
-    def fit(self, X, y):
-        population = np.ones(y.size, dtype=bool) if self.setting == "one-sample" else ~y
-        p, u = self.prior * y / y.sum(), population / population.sum()
-        tries = int(np.ceil(np.sqrt(X.shape[1])))
-        self.trees_ = [grow(X, p, u, tries, self.least, seed) for seed in range(100)]
-        return self
-
-    def predict_proba(self, X):
-        g = np.mean([answers(X, *tree) for tree in self.trees_], axis=0)
-        return np.column_stack([1.0 - g, g])
+    population = np.ones(y.size, dtype=bool) if setting == "one-sample" else ~y
+    p, u = prior * y / y.sum(), population / population.sum()
+    tries = int(np.ceil(np.sqrt(X.shape[1])))
+    trees = (grow(X, p, u, tries, seed) for seed in range(TREES))
+    return np.mean([answers(X_test, *tree) for tree in trees], axis=0)

@@ -9,12 +9,11 @@ the whole table; estimated ones come from the training rows.
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
@@ -26,7 +25,7 @@ from sklearn.preprocessing import OneHotEncoder
 from experiments.study import Run, Study, arrays, cells, seeded
 from experiments.tables import Row, Tables
 from experiments.tabular.data import HELD_OUT, TABLES, load
-from experiments.tabular.forest import PUExtraTrees
+from experiments.tabular.forest import extra_trees
 from noneg.calibration import ece
 from noneg.evaluation import evaluate
 from noneg.lab.bench import CriticalDifferenceDisplay, Ranks, rank_methods
@@ -42,52 +41,44 @@ from noneg.sklearn import PUStratifiedKFold
 from noneg.tables.frames import Columns
 
 SPLITS = 5
+QUICK = ("cancer", "digits")  # a table of each group
 TRAIN = 0.7
 RATES = (0.1, 0.4)
 # How often positives above and below the median are labeled, relative to the mean rate.
 SELECTED = (1.75, 0.25)
 
 
-class ElkanNoto(ClassifierMixin, BaseEstimator):
+def trained(new: Callable) -> Callable:
+    """Return the method that trains a classifier and returns its probabilities of test rows."""
+
+    def method(X, y, X_test, *, setting: str, prior: float | str, **known) -> np.ndarray:
+        model = new(setting=setting, prior=prior).fit(X, y, **known)
+        return model.predict_proba(X_test)[:, 1]
+
+    return method
+
+
+def elkan_noto(X, y, X_test, *, setting: str, prior: float) -> np.ndarray:
     """Boosted trees that separate labeled from unlabeled rows, rescaled by the prior's labeling
     rate."""
-
-    def __init__(self, setting: str, prior: float) -> None:
-        self.setting, self.prior = setting, prior
-
-    def fit(self, X, y):
-        self.model_ = HistGradientBoostingClassifier(random_state=0).fit(X, y)
-        unlabeled = (~y).sum() if self.setting == "two-sample" else y.size
-        self.rate_ = y.sum() / (self.prior * unlabeled)
-        return self
-
-    def predict_proba(self, X):
-        g = self.model_.predict_proba(X)[:, 1]
-        odds = g if self.setting == "one-sample" else g / np.maximum(1.0 - g, 1e-9)
-        p = np.minimum(1.0, odds / self.rate_)
-        return np.column_stack([1.0 - p, p])
+    unlabeled = (~y).sum() if setting == "two-sample" else y.size
+    g = HistGradientBoostingClassifier(random_state=0).fit(X, y).predict_proba(X_test)[:, 1]
+    odds = g if setting == "one-sample" else g / np.maximum(1.0 - g, 1e-9)
+    return np.minimum(1.0, odds * prior * unlabeled / y.sum())
 
 
-class Pulearn(ClassifierMixin, BaseEstimator):
+def by_pulearn(X, y, X_test, *, bagging: bool, **_) -> np.ndarray:
     """A pulearn classifier on numeric features without missing values; labels are 1 and -1."""
+    import pulearn
 
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def fit(self, X, y):
-        import pulearn
-
-        if self.name == "elkanoto":
-            forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
-            model = pulearn.ElkanotoPuClassifier(forest, hold_out_ratio=0.2, random_state=0)
-        else:
-            n = int(y.sum())
-            model = pulearn.BaggingPuClassifier(n_estimators=50, max_samples=n, random_state=0)
-        self.model_ = model.fit(X, np.where(y, 1, -1))
-        return self
-
-    def predict_proba(self, X):
-        return np.clip(self.model_.predict_proba(X), 0.0, 1.0)
+    if bagging:
+        n = int(y.sum())
+        model = pulearn.BaggingPuClassifier(n_estimators=50, max_samples=n, random_state=0)
+    else:
+        forest = RandomForestClassifier(100, min_samples_leaf=5, random_state=0)
+        model = pulearn.ElkanotoPuClassifier(forest, hold_out_ratio=0.2, random_state=0)
+    p = model.fit(X, np.where(y, 1, -1)).predict_proba(X_test)[:, 1]
+    return np.clip(p, 0.0, 1.0)
 
 
 def numbers(X: pd.DataFrame) -> np.ndarray:
@@ -108,20 +99,19 @@ def one_hot():
 ELKAN_NOTO, ORACLE = "HistGradientBoosting, Elkan-Noto", "oracle"
 FOREST, INFORMED = "PUExtraTrees", "PUClassifier(), propensity"
 METHODS = {
-    "PUClassifier()": partial(PUClassifier, n_jobs=1),
-    INFORMED: partial(PUClassifier, n_jobs=1),
-    "WeightedPU": WeightedPU,
-    "BaggingPU": BaggingPU,
-    "LinearPU": lambda **pu: make_pipeline(one_hot(), LinearPU(**pu)),
-    FOREST: partial(PUExtraTrees, least=5),
-    ELKAN_NOTO: ElkanNoto,
-    "pulearn Elkanoto": lambda **_: Pulearn("elkanoto"),
-    "pulearn bagging": lambda **_: Pulearn("bagging"),
-    ORACLE: lambda **_: PUClassifier(setting="labeled", n_jobs=1),
+    "PUClassifier()": trained(partial(PUClassifier, n_jobs=1)),
+    INFORMED: trained(partial(PUClassifier, n_jobs=1)),
+    "WeightedPU": trained(WeightedPU),
+    "BaggingPU": trained(BaggingPU),
+    "LinearPU": trained(lambda **pu: make_pipeline(one_hot(), LinearPU(**pu))),
+    FOREST: extra_trees,
+    ELKAN_NOTO: elkan_noto,
+    "pulearn Elkanoto": partial(by_pulearn, bagging=False),
+    "pulearn bagging": partial(by_pulearn, bagging=True),
+    ORACLE: trained(lambda **_: PUClassifier(setting="labeled", n_jobs=1)),
 }
 # Numeric features without missing values, for learners that require them.
 CODED = ("BaggingPU", FOREST, "pulearn Elkanoto", "pulearn bagging")
-ASKED = ("table", "labels", "prior", "method")
 REAL = {
     "insulin, Akt": ("pu_insulin_phospho.npz", "s_akt"),
     "insulin, mTOR": ("pu_insulin_phospho.npz", "s_mtor"),
@@ -172,10 +162,10 @@ def learn(
         X, labeled = X.iloc[rows], truth[rows]
     if method == INFORMED:
         options = {"propensity": np.minimum(e, 1.0)}
-    model = METHODS[method](setting=setting, prior=known if prior == "known" else "estimate")
+    options |= {"setting": setting, "prior": known if prior == "known" else "estimate"}
     start = time.process_time()
     try:
-        p = model.fit(X, labeled, **options).predict_proba(X_test)[:, 1]
+        p = METHODS[method](X, labeled, X_test, **options)
     except ValueError as error:
         # Some methods cannot handle very few positives.
         yield dict.fromkeys(MEASURES, np.nan) | {"error": str(error)[:80]}
@@ -183,7 +173,7 @@ def learn(
     yield measured(y_test, p, time.process_time() - start) | {"error": ""}
 
 
-def answers(table: str, labels: str, prior: str, method: str) -> bool:
+def answers(table: str, labels: str, prior: str, method: str, **_: object) -> bool:
     """Return whether a method is run; `WeightedPU` takes as long as all others together."""
     return not (
         (method == INFORMED and labels == "scar")
@@ -194,16 +184,17 @@ def answers(table: str, labels: str, prior: str, method: str) -> bool:
 
 def asked(run: Run, labels: str, prior: str, rates: Iterable[float], names: Iterable[str]) -> None:
     """Measure all methods that are run on these tables; splits are the outermost loop."""
+    chosen = [name for name in run.pick(names, QUICK) if name in names]
     wanted = cells(
         split=range(run.trials(SPLITS, 1)),
-        table=[name for name in run.pick(names, ("cancer",)) if load(name) is not None],
+        table=[name for name in chosen if load(name) is not None],
         setting=("one-sample", "two-sample"),
         rate=rates,
         labels=labels,
         prior=prior,
         method=METHODS,
     )
-    run.resume("runs", learn, [c for c in wanted if answers(*(c[k] for k in ASKED))])
+    run.resume("runs", learn, [cell for cell in wanted if answers(**cell)])
 
 
 def scar(run: Run) -> None:

@@ -47,8 +47,11 @@ def test_the_envelope_takes_less_than_two_exact_areas():
 
 
 def test_a_stored_cell_comes_out_again():
-    from experiments.promises.study import keep_fdr_selected
+    from experiments.promises.study import keep_fdr_selected, two_probabilities
 
     cell = {"gamma": 2.0, "prior": 0.5, "n_positive": 50}
     (known,) = pick(TABLES("selected"), **cell)
     assert keep_fdr_selected(**cell, trials=1000)["fdr"] == pytest.approx(known["fdr"], rel=1e-4)
+    cell = {"setting": "labeled", "n_positive": 100}
+    (known,), (found,) = pick(TABLES("venn"), **cell), two_probabilities(**cell, trials=40)
+    assert found == pytest.approx({name: known[name] for name in found}, rel=1e-4)

@@ -48,7 +48,7 @@ def test_coverage():
     from experiments.synthetic.coverage import cover
 
     cell = {"world": "calibrated", "n_positive": 100, "setting": "two-sample"}
-    same([cover(**cell, trials=400)], stored("coverage", "coverage", **cell))
+    same(cover(**cell, trials=400), stored("coverage", "coverage", **cell))
 
 
 def test_audit():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from experiments.study import HERE
-from experiments.tables import Tables, pick
-from experiments.tabular.data import HELD_OUT, R_HELD_OUT, R_TABLES, TABLES
+from experiments.tables import Tables, distinct, pick
+from experiments.tabular.data import HELD_OUT, SOURCES, TABLES
 from experiments.tabular.forest import impurity
-from experiments.tabular.study import learn, ranks, runs_of
+from experiments.tabular.study import QUICK, learn, ranks, runs_of
 
 STORED = Tables(HERE / "tabular")
 
@@ -34,11 +34,17 @@ def test_the_default_is_first_by_mean_rank(labels, prior, group, first):
         assert (runs.groupby(["table", "setting", "rate"])["split"].nunique() == 5).all()
 
 
+def test_a_quick_run_has_a_table_of_each_group():
+    """The pictures rank methods in both groups."""
+    assert [len(set(QUICK) & set(group)) for group in (TABLES, HELD_OUT)] == [1, 1]
+
+
 def test_no_table_was_both_used_and_held_out():
     assert not set(TABLES) & set(HELD_OUT)
-    assert not {source[:2] for source in R_TABLES.values()} & {
-        source[:2] for source in R_HELD_OUT.values()
-    }
+    held, others = (
+        distinct(pick(SOURCES, held_out=out), "package", "table") for out in (True, False)
+    )
+    assert not set(held) & set(others)
 
 
 def test_away_from_the_cut_extra_trees_order_splits_as_gini_does():
