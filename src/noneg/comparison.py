@@ -18,7 +18,7 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.groups import by_group, members, own_knowledge
-from noneg.page_state import prior_estimate, small_diagram
+from noneg.page_state import prior_estimate
 from noneg.performance.assumptions import largest_prior
 from noneg.performance.ordering import (
     CRITERIA,
@@ -30,6 +30,7 @@ from noneg.performance.ordering import (
 )
 from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
+from noneg.recalibration.choose import small_diagram
 from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 from noneg.rules import check_threshold
 from noneg.sentences import say

@@ -54,7 +54,6 @@ BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 HISTOGRAM_BINS = 40
 
 DIAGRAM_BINS = 15
-OVERLAID_BINS = 10
 
 # Noise draws are stored up to this many bins; with more, the interval stays as at the given prior.
 MOST_NOISY_BINS = 128
@@ -577,9 +576,3 @@ def prior_estimate(scores: PUScores, level: float) -> Estimate:
     low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
     return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
-
-
-def small_diagram(scores: PUScores, level: float) -> Reliability:
-    """Return a diagram with at most ten equal-mass bins, to overlay on another."""
-    bins = int(max(1, min(OVERLAID_BINS, scores.n_marginal // 2)))
-    return reliability(scores, bins=bins, binning="mass", level=level)

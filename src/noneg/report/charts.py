@@ -418,15 +418,17 @@ LOOKS = (
 SIDES = (Look(NEGATIVE, [1, 0], "square"), Look(POSITIVE, [1, 0], "circle"))
 
 
-def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> dict[str, Any]:
+def _looks(field: str, names: list[str], part: str, looks: tuple[Look, ...] = LOOKS) -> Spec:
     values = [getattr(looks[k % len(looks)], part) for k in range(len(names))]
     return by(field, names, values)
 
 
-def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
+def overlay(
+    data: str, field: str, names: list[str], xlabel: str, looks: tuple[Look, ...] = LOOKS
+) -> Chart:
     """Reliability diagrams on the same axes, distinguished by color, dashes and shape."""
     base = clipped(data)
-    look = {part: _looks(field, names, looks, part) for part in Look._fields}
+    look = {part: _looks(field, names, part, looks) for part in Look._fields}
     both = {"x": share("score", xlabel), "color": look["color"]}
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(**both, **INTERVAL)
     both |= {"y": share("shown", TALL)}
@@ -444,9 +446,8 @@ def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xl
 )
 def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
-    return overlay(
-        "recalibration", "side", ["before", "after"], SIDES, "score, before or after recalibration"
-    )
+    title = "score, before or after recalibration"
+    return overlay("recalibration", "side", ["before", "after"], title, SIDES)
 
 
 @drawing(
@@ -457,7 +458,7 @@ def recalibration() -> Chart:
 )
 def truth() -> Chart:
     """Reliability diagrams from positives and unlabeled rows, and from all labels."""
-    return overlay("truth", "side", ["positives and unlabeled", "all labels"], SIDES, "score")
+    return overlay("truth", "side", ["positives and unlabeled", "all labels"], "score", SIDES)
 
 
 REVIEWED = ["review", "labeled positives", "both"]
@@ -474,7 +475,7 @@ def audit() -> Chart:
     y = kind("metric", labelLimit=140)
     offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
     tip = tooltip(("value", "value"), *ENDS, name="side")
-    looks = {name: _looks("side", REVIEWED, LOOKS, name) for name in ("color", "shape")}
+    looks = {name: _looks("side", REVIEWED, name) for name in ("color", "shape")}
     return layer(*intervals("audit", share("", "value"), y, tip, yOffset=offset, **looks))
 
 
@@ -515,7 +516,7 @@ def difference(data: str, title: str, names: list[str]) -> Chart:
     y = kind("model", labelLimit=110)
     ticks = {"tickCount": 4, "labelFlush": False, "labelOverlap": True}
     x = amount("value", f"difference in {in_sentence(title)}", axis=ticks)
-    looks = {part: _looks("model", names, LOOKS, part) for part in ("color", "shape")}
+    looks = {part: _looks("model", names, part) for part in ("color", "shape")}
     tip = tooltip(("value", "difference"), *ENDS)
     return layer(_zero(x), *intervals(data, x, y, tip, **looks))
 
@@ -524,7 +525,7 @@ def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
     """Draw a criterion for each model against the prior, and mark the `crossings`, if any."""
     x = share("prior", "share of positives (prior)") | {"scale": {"zero": False, "nice": False}}
     y = amount("value", in_sentence(title), scale={"zero": False})
-    color, dash = (_looks("model", names, LOOKS, part) for part in ("color", "dash"))
+    color, dash = (_looks("model", names, part) for part in ("color", "dash"))
     tip = tooltip(("prior", "prior"), ("value", "value"), name="model")
     lines = named(data).mark_line(strokeWidth=2)
     now = named("now").mark_rule(stroke=INK, strokeWidth=1.2)
@@ -533,3 +534,24 @@ def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
         turns = named(crossings).mark_rule(stroke=FAINT, strokeDash=[3, 3])
         layers.append(turns.encode(x=x))
     return layer(*layers)
+
+
+def over_time(name: str, title: str) -> Chart:
+    """Draw a metric over time: its band, its value, alarms, and the reference."""
+    x = kind("period", labelOverlap="greedy", labelAngle=0, grid=False) | {"sort": None}
+    y = amount("value", in_sentence(title), scale={"zero": False})
+    base = named(f"time_{name}")
+    color = {
+        "condition": {"test": "datum.moved !== ''", "value": NEGATIVE},
+        "value": POSITIVE,
+    }
+    moved = {"field": "moved", "type": "nominal", "title": "moved"}
+    tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
+    bars = base.mark_rule(strokeWidth=6, opacity=0.3)
+    points = base.mark_point(filled=True, opacity=1, size=55)
+    return layer(
+        named(f"start_{name}").mark_rule(**DASHED).encode(y=y),
+        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
+        bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
+        points.encode(x=x, y=y, color=color, tooltip=tip),
+    )
