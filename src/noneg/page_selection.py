@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ATOMS = 1000
 TOP = 0.1  # Share of rows behind `precision_at`.
+BOX = ("positive", "marginal", "variance", "share", "error")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,13 +78,7 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
     atoms = _Atoms(scores)
     rows = min(scores.effective_positive, scores.effective_marginal)
     return SelectionSums(
-        box={
-            "positive": box.positive,
-            "marginal": box.marginal,
-            "variance": list(box.variance),
-            "share": box.share,
-            "error": box.error,
-        },
+        box={name: getattr(box, name) for name in BOX},
         atoms={"tpr": atoms.at_ends(tpr), "wins": atoms.at_ends(wins), **atoms.second},
         losses={
             name: atoms.loss(metric.loss())

@@ -532,18 +532,15 @@ class Envelope:
 
 def ks_envelope(scores: PUScores) -> Envelope:
     """Return the points that determine the Kolmogorov-Smirnov error at every prior."""
-    positive, score = _cumulative(scores)
+    s, mass, marginal = Ordered(scores).masses()
+    # The positive distribution and the integral of s, up to each distinct score.
+    positive = np.cumsum(mass)
+    positive = positive / (positive[-1] or 1.0)
+    score = np.cumsum(marginal * s) / marginal.sum()
     above = _corners(positive, -score)
     below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
     kept = np.unique(np.concatenate([above, below]))
     return Envelope(positive[kept], score[kept])
-
-
-def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
-    """Return the positive distribution and the integral of s up to each distinct score."""
-    s, positive, marginal = Ordered(scores).masses()
-    below = np.cumsum(positive)
-    return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
 
 
 def _corners(slope: Floats, level: Floats) -> Places:

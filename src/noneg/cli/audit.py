@@ -74,16 +74,7 @@ def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
         design = audit.plan(list(files), **asked)
     write_text(out, _list(design, range(design.budget)))
     write_text(beside, design.to_json())
-    answer(
-        "noneg.audit-plan/1",
-        _told(design, files) | {"out": out, "design": beside},
-        lambda: plan_document(design),
-        f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
-    )
-
-
-def _told(design: Design, files: Sequence[str]) -> dict[str, object]:
-    return {
+    facts = {
         "source": {"files": list(files), **design.source},
         "targets": [str(target) for target in design.targets],
         "budget": design.budget,
@@ -91,6 +82,12 @@ def _told(design: Design, files: Sequence[str]) -> dict[str, object]:
         "strata": int(design.size.size),
         "expected": design.expected.to_dict(),
     }
+    answer(
+        "noneg.audit-plan/1",
+        facts | {"out": out, "design": beside},
+        lambda: plan_document(design),
+        f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
+    )
 
 
 def _list(design: Design, rows: Sequence[int]) -> str:

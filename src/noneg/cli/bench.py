@@ -183,12 +183,9 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         configuration=range(question["configurations"]),
         split=range(question["splits"]),
     )
-    possible = [
-        one
-        for one in runs
-        if is_possible(one)
-        and (not all_of_them or (one.algorithm, one.variant, one.correction) in all_of_them)
-    ]
+    possible = [one for one in runs if is_possible(one)]
+    if all_of_them:
+        possible = [x for x in possible if (x.algorithm, x.variant, x.correction) in all_of_them]
     if not possible:
         rule = "must include a method with the requested variant and correction; none has both"
         raise InputError("algorithm", rule)
@@ -291,19 +288,15 @@ def compare(folder: str, metric: tuple[str, ...]) -> None:
     noneg bench compare bench
     """
     from noneg.lab.bench import against_paper, load_records, summarize
+    from noneg.results import aligned
 
     rows = against_paper(summarize(load_records(folder), metrics=metric))
     if not rows:
         say(console(), "No record matches a setup and method in the paper's tables.")
         return
     names = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
-    lines = [list(names), *([_shown(row[name]) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        words = [x.ljust(w) for x, w in zip(line[:4], widths, strict=False)]
-        numbers = [x.rjust(w) for x, w in zip(line[4:], widths[4:], strict=True)]
-        click.echo("  ".join([*words, *numbers]))
+    click.echo(aligned([names, *([_shown(row[name]) for name in names] for row in rows)]))
 
 
 def _shown(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{value:6.2f}" if isinstance(value, float) else str(value)

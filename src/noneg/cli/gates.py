@@ -93,8 +93,7 @@ class Gates:
         """Return the outcomes for JSON under their key; empty if there are no gates."""
         if not self.outcomes:
             return {}
-        outcomes = [outcome.to_dict() for outcome in self.outcomes]
-        gates = {"failed": self.failed, "strict": self.strict, "outcomes": outcomes}
+        gates = {"failed": self.failed, "strict": self.strict, "outcomes": self.outcomes}
         return {"gates": gates | ({"note": self.note} if self.note else {})}
 
     def close(self, *, failed: bool = False) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -146,11 +146,9 @@ def _identities(inputs: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the identity of each input file, regardless of its name or links to it."""
     for item in inputs:
         for path in _files(item):
-            try:
+            # A file without an identity cannot be read either; the reader explains why.
+            with suppress(OSError):
                 yield item, os.stat(path)  # noqa: PTH116 - standard input is a number
-            except OSError:
-                # Such a file cannot be read either; the reader explains why.
-                continue
 
 
 def _files(item: str) -> Iterable[str | int | Path]:
@@ -172,12 +170,11 @@ def show(out: Console, content: Document) -> None:
     out.file.write(text(content, width=width, color=color))
 
 
-def tell(first: str, *others: str) -> None:
+def tell(*sentences: str) -> None:
     """Print sentences on the result, the first one in bold."""
     out = console()
-    say(out, first, style="bold")
-    for text in others:
-        say(out, text)
+    for number, text in enumerate(sentences):
+        say(out, text, style="" if number else "bold")
 
 
 def answer(
@@ -208,10 +205,9 @@ def answer(
         say(out, title, style="bold")
     if shown is not None:
         show(out, shown())
-    if shown is not None and told:
-        out.print()
-    if told:
-        tell(*told)
+        if told:
+            out.print()
+    tell(*told)
 
 
 def _print_json(schema: str, **content: object) -> None:

@@ -124,10 +124,9 @@ def prior(
     tasks = _tasks(question, names, features, overlap) | others
     with busy("Estimating"):
         answers = _answers(tasks)
-    found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
     question.answer(
         "noneg.prior/1",
-        {"estimates": found},
+        {"estimates": answers},
         lambda: prior_answer(answers, question.level),
         title=f"{question.source.words}, {question.setting}",
     )

@@ -149,8 +149,7 @@ def threshold(question: Question, wish: Wish) -> None:
             found["next"] = _look_ahead(scores, found["flagged"], wish, question.level)
         groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
     content = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
-    content |= {name: rate.to_dict() for name, rate in rates.items()}
-    content |= {"groups": groups} if groups else {}
+    content |= rates | ({"groups": groups} if groups else {})
     question.answer(
         "noneg.threshold/1",
         content,
@@ -182,10 +181,8 @@ def _by_group(
     grouping = Grouping(question.by, (cut,))
     grouping.found = question.grouping.found if question.grouping else {}
     sums = grouping.sums(rows, question.weight_kind)
-    sure = wish.confidence or question.level
-    table = by_group(
-        scores, sums, metrics=("precision", "recall"), threshold=cut, level=(1.0 + sure) / 2.0
-    )
+    sure, metrics = wish.confidence or question.level, ("precision", "recall")
+    table = by_group(scores, sums, metrics=metrics, threshold=cut, level=(1.0 + sure) / 2.0)
     known, groups = own_knowledge(scores, table), grouping.names_of(rows.codes)
     if wish.confidence is not None:
         wish = replace(wish, confidence=1.0 - (1.0 - sure) / (2.0 * len(table.group)))
@@ -194,10 +191,11 @@ def _by_group(
         own = rows.part(here).scores(question.setting, question.weight_kind)
         own = own.with_knowledge(known[group]) if own.hidden else own
         chosen = _found(own, wish)
-        names = ("prior", "precision", "recall")
-        overall = {name: table.estimate(group, name).to_dict() for name in names}
         found[group] = {name: chosen[name] for name in ("threshold", "value", "flagged")}
-        found[group] |= {"prior": overall.pop("prior"), "with_overall_threshold": overall}
+        found[group] |= {
+            "prior": table.estimate(group, "prior"),
+            "with_overall_threshold": {name: table.estimate(group, name) for name in metrics},
+        }
     return found
 
 

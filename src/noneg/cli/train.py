@@ -126,8 +126,8 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     """Return the probabilities and labels of held-out rows."""
     import numpy as np
 
-    from noneg.checks import check_flags, is_labeled
-    from noneg.scores import PUScores
+    from noneg.checks import check_flags
+    from noneg.tables.batches import Columns
 
     weight = roles.get("weight")
     counts = np.ones(len(roles["label"]), dtype=bool) if weight is None else weight > 0.0
@@ -143,14 +143,9 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     flags = check_flags(labels, "label", model.positive_label)[there]
     others = {name: roles[name][counts][there] for name in roles if name != "label"}
     held = {"labeled": flags.astype(int), PROBABILITY: p[there], **others}
-    options: dict[str, Any] = {"weight_kind": "importance"} if "weight" in others else {}
-    options["sample_weight"] = others.get("weight")
-    if is_labeled(model.setting):
-        return PUScores.from_labels(flags, p[there], **options), held
-    options["propensity"] = others.get("propensity")
-    scores = PUScores.from_pu_labels(
-        flags, p[there], prior=model.prior_, setting=model.setting, **options
-    )
+    known = {"prior": model.prior_, "propensity": others.get("propensity")}
+    rows = Columns(p[there], flags, others.get("weight"))
+    scores = rows.scores(model.setting, "importance", **known)
     found = getattr(model, "prior_estimate_", None)
     return (scores if found is None else found.apply(scores)), held
 

@@ -83,13 +83,13 @@ def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> 
     """Return the threshold of each group alongside the effect of the overall threshold."""
     if not groups:
         return []
-    rates = ("precision", "recall")
-    rows = []
-    for group, one in groups.items():
-        there = (Estimate(**one["with_overall_threshold"][name]) for name in rates)
-        rows.append([group, Number(one["threshold"]), Number(one["prior"]["value"], 3), *there])
-    header, ends = ("group", "own threshold", "prior", *rates), interval_title(level)
-    table = Table.of_estimates(header, rows, ends, first=3, digits=3)
+    rows = [
+        (group, Number(one["threshold"]), Number(one["prior"].value, 3), *rates.values())
+        for group, one in groups.items()
+        for rates in (one["with_overall_threshold"],)
+    ]
+    header = ("group", "own threshold", "prior", "precision", "recall")
+    table = Table.of_estimates(header, rows, interval_title(level), first=3, digits=3)
     text = "Precision and recall are for the single threshold above; intervals hold simultaneously."
     return [Section.of("groups", "By group", text, table)]
 

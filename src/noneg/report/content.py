@@ -298,8 +298,10 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     found = evaluation.recalibration
     if found is None:
         return
-    if found.chosen == Identity.name:
-        yield _unchanged(found)
+    title = "Can the scores be recalibrated?"
+    if found.chosen == Identity.name:  # Before and after are the same.
+        text = say("repair_none", folds=found.folds)
+        yield Section.of("recalibration", title, text, *found.warnings, still=True)
         return
     before, after = found.errors[RECOMMENDED]
     change = found.change["brier"]
@@ -310,30 +312,19 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
     ]
+    prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
+    use = say("repair_chosen", chosen=found.chosen, prior=prior)
     caption = "Before and after, on rows used for neither selection nor fitting"
     yield Section.of(
         "recalibration",
-        "Can the scores be recalibrated?",
-        *(text, *found.warnings, _use(evaluation, found)),
+        title,
+        *(text, *found.warnings, use),
         Table(("", "before", "after"), rows, caption),
         *_mapped(found, evaluation.level),
         charts.recalibration.of(overlaid(found.reliability)),
         code=found.calibrator.to_json(),
         still=True,
     )
-
-
-def _unchanged(found: HeldOut) -> Section:
-    """Say that no map was chosen; before and after are the same."""
-    text = say("repair_none", folds=found.folds)
-    title = "Can the scores be recalibrated?"
-    return Section.of("recalibration", title, text, *found.warnings, still=True)
-
-
-def _use(evaluation: Evaluation, found: HeldOut) -> str:
-    """Say which map was chosen, what it holds for, and how to apply it."""
-    prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
-    return say("repair_chosen", chosen=found.chosen, prior=prior)
 
 
 def _mapped(found: HeldOut, level: float) -> Iterator[Table]:
