@@ -32,6 +32,8 @@ INK, FAINT = "var(--ink)", "var(--faint)"
 
 DASHED: dict[str, Any] = {"stroke": FAINT, "strokeDash": [5, 4]}
 
+CURVE: dict[str, Any] = {"stroke": POSITIVE, "strokeWidth": 2, "clip": True}
+
 # Entries of legends.
 PERFECT = ("dashed", "faint", "perfect calibration")
 
@@ -111,19 +113,10 @@ def drawing(
 
 def styled(chart: Chart) -> Chart:
     """Return a chart in the colors and fonts of the page."""
-    font = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-    return (
-        chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=FAINT,
-            tickColor=FAINT,
-            gridColor="var(--grid)",
-            **font,
-        )
-        .configure_view(stroke=None)
-    )
+    plain = chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
+    axis = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+    axis |= {"labelColor": INK, "titleColor": INK, "domainColor": FAINT, "tickColor": FAINT}
+    return plain.configure_axis(gridColor="var(--grid)", **axis).configure_view(stroke=None)
 
 
 def named(name: str) -> alt.Chart:
@@ -236,11 +229,8 @@ def _ranges() -> tuple[Chart, Chart]:
 def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
     laws = ["positive", "marginal", "negative"]
-    base = (
-        named("distribution")
-        .transform_calculate(middle="(datum.left + datum.right) / 2")
-        .transform_fold([*laws], as_=["law", "share"])
-    )
+    bins = named("distribution").transform_calculate(middle="(datum.left + datum.right) / 2")
+    base = bins.transform_fold([*laws], as_=["law", "share"])
     x = share("middle", "score")
     ticks, title = {"tickCount": 6, "format": ".2~f"}, "share of rows per bin (square-root scale)"
     y = amount("share", title, scale={"type": "sqrt"}, axis=ticks)
@@ -248,15 +238,11 @@ def distribution() -> Chart:
         "color": by("law", laws, [POSITIVE, ROWS, NEGATIVE]),
         "strokeDash": by("law", laws, [[1, 0], [6, 3], [2, 2]]),
     }
-    lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True).encode(
-        x=x, y=y, **look, tooltip=tooltip(("left", "score from"), ("share", "share of rows"))
-    )
-    area = (
-        base.transform_filter("datum.law === 'positive'")
-        .mark_area(interpolate="step", fill=POSITIVE, fillOpacity=0.15)
-        .encode(x=x, y=y)
-    )
-    return area + lines
+    tip = tooltip(("left", "score from"), ("share", "share of rows"))
+    lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True)
+    positive = base.transform_filter("datum.law === 'positive'")
+    area = positive.mark_area(interpolate="step", fill=POSITIVE, fillOpacity=0.15)
+    return area.encode(x=x, y=y) + lines.encode(x=x, y=y, **look, tooltip=tip)
 
 
 def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
@@ -266,11 +252,8 @@ def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
 
 
 def _region(name: str) -> alt.Chart:
-    return (
-        named(name)
-        .mark_line(filled=True, fill=ROWS, fillOpacity=0.22, strokeWidth=0, interpolate="linear")
-        .encode(x="x:Q", y="y:Q", order="order:Q")
-    )
+    look = {"fill": ROWS, "fillOpacity": 0.22, "strokeWidth": 0, "interpolate": "linear"}
+    return named(name).mark_line(filled=True, **look).encode(x="x:Q", y="y:Q", order="order:Q")
 
 
 # Without negatives, noise may push the precision above 1; it is drawn at 1.
@@ -278,12 +261,9 @@ _DRAWN = "isValid(datum.precision) ? min(datum.precision, 1) : null"
 
 
 def _ring(x: str, y: str) -> alt.Chart:
-    return (
-        named("selected")
-        .transform_calculate(precision=_DRAWN)
-        .mark_point(size=150, stroke=INK, strokeWidth=2.5, filled=False, opacity=1, clip=True)
-        .encode(x=share(x, ""), y=share(y, ""))
-    )
+    chosen = named("selected").transform_calculate(precision=_DRAWN)
+    look = {"stroke": INK, "strokeWidth": 2.5, "filled": False, "opacity": 1, "clip": True}
+    return chosen.mark_point(size=150, **look).encode(x=share(x, ""), y=share(y, ""))
 
 
 @drawing(
@@ -297,11 +277,8 @@ def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
     x, y = share("fpr", "false positive rate"), share("tpr", "true positive rate (recall)")
     tip = tooltip(("threshold", "threshold"), ("fpr", "false positive rate"), ("tpr", "recall"))
-    line = (
-        named("curves")
-        .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True, interpolate="linear")
-        .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
-    )
+    line = named("curves").mark_line(interpolate="linear", **CURVE)
+    line = line.encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     return layer(_region("roc_bounds"), diagonal(), line, _ring("fpr", "tpr"))
 
 
@@ -316,17 +293,13 @@ def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
     x, y = share("tpr", "recall"), share("precision", "precision")
     tip = tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
-    line = (
-        named("curves")
-        .transform_calculate(precision=_DRAWN)
-        .transform_filter("isValid(datum.precision) && datum.enough")
-        # Of all thresholds with the same recall the highest is the best; the others would be a
-        # vertical stroke.
-        .transform_joinaggregate(highest="max(threshold)", groupby=["tpr"])
-        .transform_filter("datum.threshold === datum.highest")
-        .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
-        .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
-    )
+    known = named("curves").transform_calculate(precision=_DRAWN)
+    known = known.transform_filter("isValid(datum.precision) && datum.enough")
+    # Of all thresholds with the same recall the highest is the best; the others would be a
+    # vertical stroke.
+    best = known.transform_joinaggregate(highest="max(threshold)", groupby=["tpr"])
+    best = best.transform_filter("datum.threshold === datum.highest")
+    line = best.mark_line(**CURVE).encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     level = named("now").mark_rule(**DASHED, strokeWidth=1.2).encode(y=share("prior", "precision"))
     return layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
@@ -343,23 +316,19 @@ def pr() -> Chart:
 def threshold() -> Chart:
     """Precision, guaranteed precision, recall, F1 and share flagged against the threshold."""
     kinds = ["precision", "promised", "tpr", "f_beta", "ppr"]
-    lines = (
-        named("curves")
-        .transform_calculate(precision=f"datum.enough ? ({_DRAWN}) : null")
-        .transform_calculate(promised="datum.enough && datum.promised > 0 ? datum.promised : null")
-        .transform_fold([*kinds], as_=["kind", "share"])
-        .transform_filter("isValid(datum.share)")
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=share("threshold", "threshold"),
-            y=share("share", "share"),
-            color=by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
-            strokeDash=by("kind", kinds, [[1, 0], [2, 2], [6, 3], [1, 0], [8, 3, 2, 3]]),
-            tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
-        )
-    )
-    rule = named("selected").mark_rule(stroke=INK, strokeWidth=1.5)
-    return layer(lines, rule.encode(x=share("threshold", "threshold")))
+    promised = "datum.enough && datum.promised > 0 ? datum.promised : null"
+    known = named("curves").transform_calculate(precision=f"datum.enough ? ({_DRAWN}) : null")
+    known = known.transform_calculate(promised=promised)
+    folded = known.transform_fold([*kinds], as_=["kind", "share"])
+    lines = folded.transform_filter("isValid(datum.share)").mark_line(strokeWidth=2, clip=True)
+    x, y = share("threshold", "threshold"), share("share", "share")
+    look = {
+        "color": by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
+        "strokeDash": by("kind", kinds, [[1, 0], [2, 2], [6, 3], [1, 0], [8, 3, 2, 3]]),
+    }
+    tip = tooltip(("threshold", "threshold"), ("share", "share"))
+    rule = named("selected").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
+    return layer(lines.encode(x=x, y=y, **look, tooltip=tip), rule)
 
 
 @drawing(
@@ -371,32 +340,24 @@ def threshold() -> Chart:
 )
 def prior_curve() -> Chart:
     """Calibration error against the prior, with its interval and the largest possible prior."""
-    base = named("prior_curve")
-    x = share("prior", "share of positives (prior)")
-    y = amount("ece", "calibration error")
-    band = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_area(fill=POSITIVE, fillOpacity=0.15)
-        .encode(x=x, y={**y, "field": "low"}, y2="high")
-    )
-    tips = [
-        tooltip(("prior", "prior"), error)
-        for error in (("ece", "plain error"), ("debiased_ece", "debiased error"))
-    ]
+    base, title = named("prior_curve"), "share of positives (prior)"
+    x, y = share("prior", title), amount("ece", "calibration error")
+    band = base.transform_filter("isValid(datum.low)").mark_area(fill=POSITIVE, fillOpacity=0.15)
     plain = base.mark_line(stroke=ROWS, strokeWidth=1.5, strokeDash=[6, 3])
-    debiased = (
-        base.transform_filter("isValid(datum.debiased_ece)")
-        .mark_line(stroke=POSITIVE, strokeWidth=2)
-        .encode(x=x, y={**y, "field": "debiased_ece"}, tooltip=tips[1])
+    known = base.transform_filter("isValid(datum.debiased_ece)")
+    debiased = known.mark_line(stroke=POSITIVE, strokeWidth=2)
+    errors = ("ece", "plain error"), ("debiased_ece", "debiased error")
+    tips = [tooltip(("prior", "prior"), error) for error in errors]
+    now = named("now")
+    limit = now.transform_filter("isValid(datum.largest_prior)")
+    limit = limit.mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
+    return layer(
+        band.encode(x=x, y=y | {"field": "low"}, y2="high"),
+        plain.encode(x=x, y=y, tooltip=tips[0]),
+        debiased.encode(x=x, y=y | {"field": "debiased_ece"}, tooltip=tips[1]),
+        limit.encode(x=share("largest_prior", title)),
+        now.mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x),
     )
-    now = named("now").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
-    limit = (
-        named("now")
-        .transform_filter("isValid(datum.largest_prior)")
-        .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
-        .encode(x=share("largest_prior", "share of positives (prior)"))
-    )
-    return layer(band, plain.encode(x=x, y=y, tooltip=tips[0]), debiased, limit, now)
 
 
 class Look(NamedTuple):
