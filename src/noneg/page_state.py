@@ -212,7 +212,7 @@ def sum_up(
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
-        risks=_risks(scores, level) if rows else {},
+        risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
@@ -271,9 +271,9 @@ def _per_unit(scores: PUScores, found: Found) -> Found:
     return replace(found, **scaled)
 
 
-def _risks(scores: PUScores, level: float) -> dict[str, Pair]:
-    losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
-    return {name: mean_pair(scores, loss, level) for name, loss in losses.items()}
+def losses() -> dict[str, Loss]:
+    """Return the loss of every metric that is an expected loss."""
+    return {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
 
 
 def _areas(

@@ -133,7 +133,11 @@ class _CurveDisplay(Display):
             outline = (
                 np.concatenate([high, low[::-1]]) for high, low in zip(upper, lower, strict=True)
             )
-            look = {"color": self.line_.get_color(), "alpha": 0.18, "linewidth": 0.0}
+            look: dict[str, Any] = {
+                "color": self.line_.get_color(),
+                "alpha": 0.18,
+                "linewidth": 0.0,
+            }
             (self.region_,) = self.ax_.fill(*outline, label="bounds", **look)
         self.chance_ = self._draw_chance() if number == 0 else None
         unit_square(self.ax_, *self._axes)

@@ -252,7 +252,7 @@ def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
 
 
 def _region(name: str) -> alt.Chart:
-    look = {"fill": ROWS, "fillOpacity": 0.22, "strokeWidth": 0, "interpolate": "linear"}
+    look: Spec = {"fill": ROWS, "fillOpacity": 0.22, "strokeWidth": 0, "interpolate": "linear"}
     return named(name).mark_line(filled=True, **look).encode(x="x:Q", y="y:Q", order="order:Q")
 
 
@@ -262,7 +262,7 @@ _DRAWN = "isValid(datum.precision) ? min(datum.precision, 1) : null"
 
 def _ring(x: str, y: str) -> alt.Chart:
     chosen = named("selected").transform_calculate(precision=_DRAWN)
-    look = {"stroke": INK, "strokeWidth": 2.5, "filled": False, "opacity": 1, "clip": True}
+    look: Spec = {"stroke": INK, "strokeWidth": 2.5, "filled": False, "opacity": 1, "clip": True}
     return chosen.mark_point(size=150, **look).encode(x=share(x, ""), y=share(y, ""))
 
 

@@ -116,18 +116,15 @@ def page(
         "charts": {one.name: one.spec for one in drawings},
         "chart_data": {one.name: sorted(data_names(one.spec)) for one in drawings},
     }
-    html = (
-        environment()
-        .get_template("page.html.jinja")
-        .render(
-            STILL | values,
-            document=content,
-            data=as_json({**(data or {}), **drawn}),
-            scripts=texts,
-            style=asset("style.css"),
-            policy=policy(texts),
-            version=version("noneg"),
-        )
+    template = environment().get_template("page.html.jinja")
+    html = template.render(
+        STILL | values,
+        document=content,
+        data=as_json({**(data or {}), **drawn}),
+        scripts=texts,
+        style=asset("style.css"),
+        policy=policy(texts),
+        version=version("noneg"),
     )
     # A file name may contain a lone surrogate or change the text direction.
     return escaped_turns(html)
