@@ -56,18 +56,18 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     """Return the evaluation of the rows, with all notes on them."""
     from noneg.evaluation import evaluate
 
-    scores, found = question.scores(needed=False)
+    scores = question.scores(needed=False)
     with busy("Measuring"):
         evaluation = evaluate(
             scores, level=question.level, recalibrate=recalibrate, by=question.groups
         )
     gates.judge(evaluation, scores)
-    prior = evaluation.prior
-    if found is not None:
-        # The ends actually used, which lie inside (0, 1).
-        prior = replace(found.to_estimate(), low=prior.low, high=prior.high)
-    warnings = (*evaluation.warnings, *question.notes)
-    return replace(evaluation, warnings=warnings, audit=question.known, prior=prior)
+    return replace(
+        evaluation,
+        warnings=(*evaluation.warnings, *question.notes),
+        audit=question.known,
+        prior=question.found or evaluation.prior,
+    )
 
 
 @main.command(short_help="Write a report on whether the scores can be trusted.")

@@ -177,7 +177,7 @@ def _with_prior(question: Question, scores: PUScores) -> PUScores:
     from noneg.knowledge import Knowledge
 
     if question.prior_method is not None:
-        return question.estimated(scores)[0]
+        return question.estimated(scores)
     known = {"prior": question.prior, "prior_interval": question.prior_interval}
     knowledge = Knowledge.given(**known, selection=question.selection)
     knowledge.check_setting(question.setting)

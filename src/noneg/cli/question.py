@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +20,13 @@ if TYPE_CHECKING:
 
     from noneg.audit import Audit
     from noneg.checks import WeightKind
-    from noneg.prior import PriorEstimate
     from noneg.report import About
     from noneg.report.document import Document
+    from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
     from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Columns
-    from noneg.tables.groups import Grouping
 
 STANDARD_INPUT = "-"
 
@@ -129,10 +128,13 @@ class Question:
         from noneg.checks import check_level, check_selection
 
         self.selection = check_selection(self.selection)
-        self.grouping: Grouping | None = None
+        # What `read` finds if rows have groups: who is in which group, sums by group, and the rows,
+        # which are in memory after `keep_rows`.
+        self.grouping: Any = None
         self.groups: GroupSums | None = None
-        self.rows: Columns | Sketch | None = None
+        self.rows: Any = None
         self.notes: tuple[str, ...] = ()
+        self.found: Estimate | None = None
         check_level(self.level)
         self._check_engine()
         self.known = None if self.audit is None else self._load(self.audit)
@@ -148,10 +150,9 @@ class Question:
         groups: dict[str, object] = {"by": self.by} if self.by else {}
         if self.summed:
             return Source(self.files, {"summed": self.summed} | groups)
-        named = {name: getattr(self, name) for name in ("score", "label", "positive_label")}
-        third = ("unlabeled_label", "unlabeled_is_empty")
-        named |= {name: value for name in third if (value := getattr(self, name))}
-        return Source(self.files, named | {"weight": self.weight} | groups, self.table)
+        # Options about a third label are told only if they are used.
+        told = [x for x in COLUMNS[:-1] if getattr(self, x) or not x.startswith("unlabeled")]
+        return Source(self.files, {x: getattr(self, x) for x in told} | groups, self.table)
 
     @property
     def reading(self) -> str:
@@ -272,14 +273,6 @@ class Question:
             )
         self.exact = True
 
-    @property
-    def kept_rows(self) -> Columns:
-        """All rows read together with their groups, in memory."""
-        from noneg.tables.batches import Columns
-
-        assert isinstance(self.rows, Columns)  # noqa: S101 - commands ask for all rows first
-        return self.rows
-
     def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
         """Record the bounds that follow from known negatives, and their limitations."""
         from noneg.sketch import Sketch
@@ -293,22 +286,23 @@ class Question:
         found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
         self.notes += found.notes
 
-    def scores(self, *, needed: bool = True) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
+    def scores(self, *, needed: bool = True) -> PUScores:
+        """Return the scores with what is known of the prior."""
         self.check_known(needed=needed)
         if self.prior_method is not None:
             return self.estimated(self.read())
-        return self.read(None if self.prior == "unknown" else self.prior), None
+        return self.read(None if self.prior == "unknown" else self.prior)
 
-    def estimated(
-        self, scores: PUScores, told: str = "The estimated prior"
-    ) -> tuple[PUScores, PriorEstimate]:
+    def estimated(self, scores: PUScores, told: str = "The estimated prior") -> PUScores:
         """Return scores with the prior estimated from them, and note what the estimate assumes."""
         from noneg.prior import estimate_prior
 
         found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
         self.notes += (*found.warnings, f"{told} assumes that {found.assumption}.")
-        return found.apply(scores), found
+        used = found.apply(scores)
+        low, high = used.prior_set
+        self.found = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
+        return used
 
     def check_known(self, *, needed: bool = True) -> None:
         """Raise if the prior is missing; it may be unknown if it is not needed."""

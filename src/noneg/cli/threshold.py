@@ -177,9 +177,9 @@ def _by_group(
     from noneg.groups import by_group, members, own_knowledge
     from noneg.tables.groups import Grouping
 
-    rows, cut = question.kept_rows, min(threshold, 1.0)
+    rows, cut = question.rows, min(threshold, 1.0)
     grouping = Grouping(question.by, (cut,))
-    grouping.found = question.grouping.found if question.grouping else {}
+    grouping.found = question.grouping.found
     sums = grouping.sums(rows, question.weight_kind)
     sure, metrics = wish.confidence or question.level, ("precision", "recall")
     table = by_group(scores, sums, metrics=metrics, threshold=cut, level=(1.0 + sure) / 2.0)
@@ -202,7 +202,7 @@ def _by_group(
 def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
         return question.read()
-    scores, _ = question.scores()
+    scores = question.scores()
     question.tell_notes()
     return scores
 
