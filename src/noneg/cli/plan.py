@@ -7,7 +7,7 @@ import shutil
 import sys
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -168,16 +168,14 @@ def _world(
 
     if world is not None and (beta0 is not None or beta1 is not None):
         raise InputError("world", "must not be combined with --beta0 or --beta1.")
-    if (beta0 is None) != (beta1 is None):
-        name = "beta0" if beta0 is None else "beta1"
-        raise InputError(
-            name, "must also be given: --beta0 and --beta1 together define a population."
-        )
     if beta0 is not None and beta1 is not None:
         return LogisticGaussian(beta0, beta1, prior)
-    name = (world or WORLDS[0]).replace("-", "_")
-    named: LogisticGaussian = getattr(LogisticGaussian, name)(prior)
-    return named
+    if beta0 is not None or beta1 is not None:
+        name = "beta0" if beta0 is None else "beta1"
+        rule = "must also be given: --beta0 and --beta1 together define a population."
+        raise InputError(name, rule)
+    named = getattr(LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
+    return cast("LogisticGaussian", named(prior))
 
 
 def _write(scores: PUScores, out: str) -> None:

@@ -166,9 +166,7 @@ def _check_groups(question: Question, wish: Wish) -> None:
     question.keep_rows()
 
 
-def _by_group(
-    question: Question, scores: PUScores, threshold: float, wish: Wish
-) -> dict[str, dict[str, Any]]:
+def _by_group(question: Question, scores: PUScores, threshold: float, wish: Wish) -> dict[str, Any]:
     """Return the threshold of each group, and the effect of the overall threshold in that group.
 
     All numbers hold for all groups simultaneously. The error probability is divided among the

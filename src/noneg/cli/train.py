@@ -223,12 +223,10 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
 
 def _check_numbers(table: Any, names: set[str]) -> None:
     """Reject text in a column that contained numbers, booleans or times in training."""
-    import pyarrow.types as kinds
+    import pyarrow as pa
 
     for field in table.schema:
-        if field.name in names and (
-            kinds.is_string(field.type) or kinds.is_large_string(field.type)
-        ):
+        if field.name in names and field.type in (pa.string(), pa.large_string()):
             rule = f"must not contain text in column {field.name!r}, which had none in training"
             remedy = "Store both tables in the same format: a CSV file has no types."
             raise InputError("source", rule, remedy=remedy)

@@ -54,7 +54,7 @@ def threshold_answer(
     found: Mapping[str, Any],
     rates: Mapping[str, Estimate],
     level: float,
-    groups: Mapping[str, Mapping[str, Any]] | None = None,
+    groups: Mapping[str, Mapping[str, Any]],
 ) -> Document:
     """Return the output of ``noneg threshold``: the threshold, and the rates it achieves.
 
@@ -73,7 +73,7 @@ def threshold_answer(
     return Document.of(
         [f"{use}: {found['criterion']}."],
         Section.of("rates", "", Table(("", "value", interval_title(level)), rows)),
-        *_threshold_groups(groups or {}, level),
+        *_threshold_groups(groups, level),
         subtitle=f"{scores!r}",
         warnings=tuple(found["notes"]),
     )
@@ -94,9 +94,7 @@ def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> 
     return [Section.of("groups", "By group", text, table)]
 
 
-def negatives_answer(
-    scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
-) -> Document:
+def negatives_answer(scores: PUScores, found: CertifiedNegatives, notes: Sequence[str]) -> Document:
     """Return the output of ``noneg negatives``: the number of certified rows and the cutoff."""
     rows = (
         ("Unlabeled rows", Number(found.unlabeled, 0)),

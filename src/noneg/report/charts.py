@@ -142,7 +142,7 @@ def kind(field: str, **look: Any) -> Spec:  # noqa: ANN401
     return {"field": field, "type": "nominal", "title": None, "axis": look}
 
 
-def tooltip(*fields: tuple[str, str], name: str = "") -> list[dict[str, str]]:
+def tooltip(*fields: tuple[str, str], name: str = "") -> list[Spec]:
     """Return the fields of a tooltip with their titles, after the field that names a row."""
     numbers = [amount(field, title, format=".4f") for field, title in fields]
     return [{"field": name, "type": "nominal"}, *numbers] if name else numbers
@@ -440,9 +440,7 @@ def audit() -> Chart:
     return layer(*intervals("audit", share("", "value"), y, tip, yOffset=offset, **looks))
 
 
-def intervals(
-    data: str, x: Spec, y: Spec, tip: list[dict[str, str]], **look: Spec
-) -> tuple[Chart, Chart]:
+def intervals(data: str, x: Spec, y: Spec, tip: list[Spec], **look: Spec) -> tuple[Chart, Chart]:
     """Return horizontal intervals and the points in them; all look the same by default."""
     base, alike = named(data), not look
     style: Spec = {"stroke": POSITIVE} if alike else {}

@@ -61,12 +61,10 @@ def comparison_to_html(
     True
     """
     about = about or About(title="Which model is best?")
-    return page(comparison_document(comparison, about, tuple(warnings)))
+    return page(comparison_document(comparison, about, warnings))
 
 
-def comparison_document(
-    comparison: Comparison, about: About, warnings: tuple[str, ...]
-) -> Document:
+def comparison_document(comparison: Comparison, about: About, warnings: Sequence[str]) -> Document:
     """Return the content of the page."""
     return Document.of(
         _verdict(comparison),
@@ -76,7 +74,7 @@ def comparison_document(
         about.section(),
         title=about.title,
         subtitle=_sample(comparison),
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
 
 
@@ -137,11 +135,11 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     for found in comparison.criteria.values():
         if found.winner is not None:
             wins.setdefault(found.winner, []).append(in_sentence(found.title))
-    tied = [found for found in comparison.criteria.values() if len(found.leaders) > 1]
     ties = [
         in_sentence(found.title)
         + (f" (differences below {found.visible:.4f} are not detectable)" if _hidden(found) else "")
-        for found in tied
+        for found in comparison.criteria.values()
+        if len(found.leaders) > 1
     ]
     yield _first(wins, everything=all(x.winner for x in comparison.criteria.values()))
     if len(wins) > 1:

@@ -40,6 +40,10 @@ _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 MOVING = {"prior", "negatives", "positives", "mean_score", "all_labeled", "outside"}
 
 
+# Known facts about the rows.
+SIZES = ("n_positive", "n_unlabeled", "n_marginal", "bins")
+FACTS = ("setting", "level", "consistent", *SIZES, "selection")
+
 # Cost of decisions in the zero-one risk.
 ZERO_ONE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
@@ -67,7 +71,9 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
     """Return the data that the page computes with; `reading` as in `About`."""
     selection = evaluation.selection_sums
     return {
-        **_facts(evaluation),
+        **_some(evaluation, FACTS),
+        "prior": evaluation.prior.value,
+        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
         **_said(evaluation, reading),
         "rules": {
             name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
@@ -84,13 +90,6 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
         ),
         "given": _over_priors(evaluation),
     }
-
-
-def _facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the known facts about the rows and the prior."""
-    names = ("setting", "level", "consistent", "n_positive", "n_unlabeled", "n_marginal", "bins")
-    prior, found = evaluation.prior, _some(evaluation, (*names, "selection"))
-    return found | {"prior": prior.value, "prior_ends": [prior.low, prior.high]}
 
 
 def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
