@@ -133,7 +133,7 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     if len(question["setting"]) != 1:
         raise InputError("setting", "must be given once with --data", value=question["setting"])
     setting = question["setting"][0]
-    table, terminal = read_features(data, label=str(label)), console()
+    table = read_features(data, label=str(label))
     share, interval = _own_prior(table.X, table.flags, setting, prior)
     names = question["algorithm"] or None
     options = {"steps": question["steps"], "device": question["device"]}
@@ -141,10 +141,10 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
     if interval is not None:
         low, high = interval
-        say(terminal, f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
-    show(terminal, comparison_summary(found.comparison, ()))
+        say(f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
+    show(comparison_summary(found.comparison, ()))
     for name, reason in found.left_out.items():
-        say(terminal, f"{name} was left out: {reason}")
+        say(f"{name} was left out: {reason}")
 
 
 def _own_prior(
@@ -292,7 +292,7 @@ def compare(folder: str, metric: tuple[str, ...]) -> None:
 
     rows = against_paper(summarize(load_records(folder), metrics=metric))
     if not rows:
-        say(console(), "No record matches a setup and method in the paper's tables.")
+        say("No record matches a setup and method in the paper's tables.")
         return
     names = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
     click.echo(aligned([names, *([_shown(row[name]) for name in names] for row in rows)]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import console, say
+from noneg.cli.output import say
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
@@ -99,9 +99,9 @@ class Gates:
     def close(self, *, failed: bool = False) -> None:
         """Print the outcomes to standard error, and exit with code 3 if a gate failed."""
         for outcome in self.outcomes:
-            say(console(error=True), f"Gate {outcome}.")
+            say(f"Gate {outcome}.", error=True)
         if self.note:
-            say(console(error=True), f"{self.note}.")
+            say(f"{self.note}.", error=True)
         if failed or self.failed:
             click.get_current_context().exit(NOT_GOOD_ENOUGH)
 

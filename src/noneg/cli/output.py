@@ -45,10 +45,11 @@ def console(*, error: bool = False) -> Console:
     return out
 
 
-def say(out: Console, text: str, style: str = "") -> None:
+def say(text: str, style: str = "", *, error: bool = False) -> None:
     """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
+    out = console(error=error)
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
@@ -161,10 +162,11 @@ def _files(item: str) -> Iterable[str | int | Path]:
     return [path] if path.exists() else glob.glob(item, recursive=True)  # noqa: PTH207
 
 
-def show(out: Console, content: Document) -> None:
+def show(content: Document) -> None:
     """Print a document, with wrapping and colors only on a terminal."""
     from noneg.report.document import text
 
+    out = console()
     color = out.is_terminal and out.color_system is not None
     width = out.width if out.is_terminal else None
     out.file.write(text(content, width=width, color=color))
@@ -172,9 +174,8 @@ def show(out: Console, content: Document) -> None:
 
 def tell(*sentences: str) -> None:
     """Print sentences on the result, the first one in bold."""
-    out = console()
     for number, text in enumerate(sentences):
-        say(out, text, style="" if number else "bold")
+        say(text, style="" if number else "bold")
 
 
 def answer(
@@ -200,13 +201,12 @@ def answer(
     if click.get_current_context().meta["as_json"]:
         _print_json(schema, **content)
         return
-    out = console()
     if title:
-        say(out, title, style="bold")
+        say(title, style="bold")
     if shown is not None:
-        show(out, shown())
+        show(shown())
         if told:
-            out.print()
+            click.echo()
     tell(*told)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import answer, busy, console, progress, say
+from noneg.cli.output import answer, busy, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from noneg.audit import Audit
     from noneg.checks import WeightKind
     from noneg.report import About
-    from noneg.report.document import Document
     from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
@@ -326,21 +325,14 @@ class Question:
             rule = f"must not be given with --prior {word}"
             raise InputError("prior_interval", rule, remedy="Omit --prior.")
 
-    def answer(
-        self,
-        schema: str,
-        content: Mapping[str, Any],
-        shown: Callable[[], Document],
-        *told: str,
-        title: str = "",
-    ) -> None:
+    def answer(self, schema: str, content: Mapping[str, Any], *shown: Any, **options: Any) -> None:
         """Print the source and an answer; see `noneg.cli.output.answer`."""
-        answer(schema, {"source": self.source.to_dict(), **content}, shown, *told, title=title)
+        answer(schema, {"source": self.source.to_dict(), **content}, *shown, **options)
 
     def tell_notes(self) -> None:
         """Print notes on the rows if the output cannot include them."""
         for note in self.notes:
-            say(console(error=True), f"Note: {note}")
+            say(f"Note: {note}", error=True)
 
     @property
     def prior_method(self) -> str | None:

@@ -103,9 +103,10 @@ class _CurveDisplay(Display):
             Properties of the line, such as ``color``.
         """
         found = None
-        if bounds and scores.hidden:
-            selected = is_selected(scores)
-            found = selected_curves(scores) if selected else cls._bounds(scores, level=level)
+        if bounds and is_selected(scores):
+            found = selected_curves(scores)
+        elif bounds and scores.hidden:
+            found = cls._bounds(scores, level=level)
         display = cls(bounds=found, name=name, **cls._measure(scores, level))
         return display.plot(ax, **kwargs)
 
@@ -130,15 +131,13 @@ class _CurveDisplay(Display):
         self.region_ = None
         if self.bounds is not None:
             upper, lower = self._sides()
-            outline = (
-                np.concatenate([high, low[::-1]]) for high, low in zip(upper, lower, strict=True)
-            )
+            x, y = (np.append(one, other[::-1]) for one, other in zip(upper, lower, strict=True))
             look: dict[str, Any] = {
                 "color": self.line_.get_color(),
                 "alpha": 0.18,
-                "linewidth": 0.0,
+                "label": "bounds",
             }
-            (self.region_,) = self.ax_.fill(*outline, label="bounds", **look)
+            (self.region_,) = self.ax_.fill(x, y, linewidth=0.0, **look)
         self.chance_ = self._draw_chance() if number == 0 else None
         unit_square(self.ax_, *self._axes)
         return self.finish(self._legend)
