@@ -353,6 +353,7 @@ def _compared(
         for base in (best, chosen)
     )
     ties = {m: gap for m, gap in to_best.items() if not _differs(gap)}
+    is_clear = not ties and not unranked
     ranked = {name: found.scores[name] for name in rank}
     return Compared(
         name=criterion.name,
@@ -363,9 +364,7 @@ def _compared(
         differences=differences,
         leaders=(best, *ties) if rank else (),
         unranked=unranked,
-        tipping={}
-        if ties or len(rank) < len(estimates)
-        else _tipping(found, criterion, best, rank),
+        tipping=_tipping(found, criterion, best, rank) if is_clear else {},
         visible=max((_reach(gap) for gap in ties.values()), default=None),
         ordering=None
         if span is None or len(ranked) < 2 or not criterion.has_curve

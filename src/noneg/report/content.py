@@ -57,7 +57,7 @@ def document(
     return Document(
         title=about.title,
         subtitle=words.sample(evaluation),
-        verdict=_verdict(evaluation),
+        verdict=tuple(_verdict(evaluation)),
         code=evaluation.verdict.code,
         sample=Sentence(words.plain_sample(evaluation), "sample"),
         action=_action(evaluation, about),
@@ -83,25 +83,22 @@ def document(
     )
 
 
-def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
-    error, prior = headline(evaluation), evaluation.prior.value
-    where = (
-        say("where_impossible")
-        if evaluation.verdict.key == "verdict_contradicted"
-        else words.verdict_where(points(evaluation), rejected=rejects(evaluation))
-    )
-    first = Sentence(evaluation.verdict.sentence, "verdict_title")
-    others = [Sentence(where, "verdict_where")]
-    if evaluation.verdict.key != "verdict_contradicted":
-        others.append(Sentence(words.verdict_error(error, prior), "verdict_error"))
-        others.extend(_selection(evaluation))
-    if evaluation.is_labeled:
-        return (first, *others)
-    changes = Sentence(words.depends(evaluation), "depends")
-    if evaluation.prior_kind != "unknown":
-        return (first, *others, changes)
-    estimate = Sentence(words.verdict_estimate(evaluation))
-    return (first, estimate, changes, *others)
+def _verdict(evaluation: Evaluation) -> Iterator[Sentence]:
+    """Yield the verdict; if the prior is unknown, what follows from that comes first."""
+    changes = [] if evaluation.is_labeled else [Sentence(words.depends(evaluation), "depends")]
+    yield Sentence(evaluation.verdict.sentence, "verdict_title")
+    if evaluation.prior_kind == "unknown":
+        yield Sentence(words.verdict_estimate(evaluation))
+        yield changes.pop()
+    if evaluation.verdict.key == "verdict_contradicted":
+        yield Sentence(say("where_impossible"), "verdict_where")
+    else:
+        where = words.verdict_where(points(evaluation), rejected=rejects(evaluation))
+        error = words.verdict_error(headline(evaluation), evaluation.prior.value)
+        yield Sentence(where, "verdict_where")
+        yield Sentence(error, "verdict_error")
+        yield from _selection(evaluation)
+    yield from changes
 
 
 def _action(evaluation: Evaluation, about: About) -> tuple[Sentence, Sentence]:
