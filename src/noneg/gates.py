@@ -78,9 +78,8 @@ class Gate:
             raise InputError(argument, rule, value=text)
         metric = find_metric(name, argument)
         if at and not metric.has_threshold:
-            raise InputError(
-                argument, f"must not include a threshold: {name!r} does not use one", value=text
-            )
+            rule = f"must not include a threshold: {name!r} does not use one"
+            raise InputError(argument, rule, value=text)
         where = numbers[1] if at else None
         return cls(metric=metric.name, limit=numbers[0], fails=fails, threshold=where)
 
@@ -189,11 +188,9 @@ def compare_with(
     stored = {name: one for name, one in known.items() if one and _is_whole(one)}
     both = {name: one for name in KEPT if name in stored and (one := metrics.get(name)) is not None}
     if not both:
-        rule = (
-            f"must contain at least one of the metrics {', '.join(KEPT)} that is also "
-            "available for these rows"
-        )
-        raise InputError("baseline", rule, value=str(baseline))
+        rule = f"must contain at least one of the metrics {', '.join(KEPT)}"
+        also = "that is also available for these rows"
+        raise InputError("baseline", f"{rule} {also}", value=str(baseline))
     each = 1.0 - (1.0 - level) / len(both)
     return [_no_worse(name, new, stored[name], each) for name, new in both.items()]
 

@@ -182,11 +182,9 @@ def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) ->
         rule = "must specify which rows were not reviewed"
         raise InputError("unlabeled_label", rule, remedy="Or pass --unlabeled-is-empty.")
     if out is not None:
-        rule = (
-            "must not be given: known negatives that were not drawn at random do not allow "
-            "estimates"
-        )
-        raise InputError("path", rule, remedy="Choose rows to review with noneg audit plan.")
+        reason = "known negatives that were not drawn at random do not allow estimates"
+        remedy = "Choose rows to review with noneg audit plan."
+        raise InputError("path", f"must not be given: {reason}", remedy=remedy)
     rows = read_columns(list(files), wanted)
     assert rows.negative is not None  # noqa: S101 - three labels were asked for
     groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)

@@ -143,10 +143,9 @@ NAMED = 5
 def _check_names(question: Question, name: str | None) -> None:
     """Raise if rows are to be named but cannot be read a second time."""
     if name is not None and (question.is_remote or STANDARD_INPUT in question.files):
-        rule = (
-            "must not be given with standard input or a cluster, whose rows can be read only once"
-        )
-        raise InputError("id", rule, value=name, remedy="Omit it, or read from files.")
+        rule = "must not be given with standard input or a cluster"
+        reason, remedy = "whose rows can be read only once", "Omit it, or read from files."
+        raise InputError("id", f"{rule}, {reason}", value=name, remedy=remedy)
 
 
 def _noted(question: Question, name: str) -> tuple[Noted, ...]:

@@ -188,11 +188,8 @@ class Question:
             raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
         columns = any(getattr(self, name) for name in COLUMNS[:-1])
         if self.summed and (self.is_remote or self.exact or columns):
-            rule = (
-                "must not be combined with columns, --exact or --engine: its rows are already "
-                "summed"
-            )
-            raise InputError(f"from_{self.summed}", rule)
+            rule = "must not be combined with columns, --exact or --engine"
+            raise InputError(f"from_{self.summed}", f"{rule}: its rows are already summed")
         if self.by and self.summed == "sketch":
             rule = "must not be given with --from-sketch, which has no groups"
             raise InputError("by", rule, remedy="Pass the rows, or --from-sql with a query --by.")
@@ -267,9 +264,8 @@ class Question:
     def keep_rows(self) -> None:
         """Ask for all rows in memory, as commands that separate groups do."""
         if self.exact is False or self.summed:
-            raise click.UsageError(
-                "Give --by without --sketch or --from-sql: groups are separated row by row."
-            )
+            rule = "Give --by without --sketch or --from-sql"
+            raise click.UsageError(f"{rule}: groups are separated row by row.")
         self.exact = True
 
     def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:

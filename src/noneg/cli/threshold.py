@@ -70,9 +70,8 @@ class Wish:
         if self.on_average and (goal != "recall" or self.confidence is not None):
             raise click.UsageError("Give --on-average with --recall, and without --confidence.")
         if self.confidence is not None and goal not in PROMISED:
-            raise click.UsageError(
-                f"--confidence is available for {', '.join(PROMISED)}, not for {goal}."
-            )
+            rule = f"--confidence is available for {', '.join(PROMISED)}"
+            raise click.UsageError(f"{rule}, not for {goal}.")
         if self.coming is not None and not self.is_workload:
             raise click.UsageError("Give --next with --budget or --top.")
 

@@ -98,9 +98,8 @@ def _columns(
     others = {*named.values(), *asked["ignored"]}
     features = [name for name in table.column_names if name not in others]
     if not features:
-        raise InputError(
-            "source", "must contain a feature in addition to the label, got no other column"
-        )
+        rule = "must contain a feature in addition to the label, got no other column"
+        raise InputError("source", rule)
     roles = {role: table[name].to_numpy(zero_copy_only=False) for role, name in named.items()}
     check_flags(roles["label"], "label", asked["positive_label"])
     return table, roles, features
@@ -135,11 +134,8 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     p = getattr(model.model_, "out_of_fold_", np.full(labels.size, np.nan))
     there = np.isfinite(p)
     if not there.any():
-        rule = (
-            "must contain at least two labeled positives and two other rows, so that some "
-            "can be held out"
-        )
-        raise InputError("label", rule)
+        rule = "must contain at least two labeled positives and two other rows"
+        raise InputError("label", f"{rule}, so that some can be held out")
     flags = check_flags(labels, "label", model.positive_label)[there]
     others = {name: roles[name][counts][there] for name in roles if name != "label"}
     held = {"labeled": flags.astype(int), PROBABILITY: p[there], **others}
@@ -205,15 +201,12 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
     notes = model_notes(folder)
     table = read_table(list(files), texts=notes["texts"])
     if column in table.column_names:
-        raise InputError(
-            "column", f"must be a new name, but column {column!r} exists", value=column
-        )
+        rule = f"must be a new name, but column {column!r} exists"
+        raise InputError("column", rule, value=column)
     missing = [name for name in notes["features"] if name not in table.column_names]
     if missing:
-        rule = (
-            f"must contain the columns that the model was trained on, but {missing[0]!r} is missing"
-        )
-        raise InputError("source", rule)
+        rule = "must contain the columns that the model was trained on"
+        raise InputError("source", f"{rule}, but {missing[0]!r} is missing")
     _check_numbers(table, set(notes["features"]) - set(notes["texts"]))
     with busy("Predicting"):
         p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]
