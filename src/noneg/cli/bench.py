@@ -108,11 +108,8 @@ def run(folder: str, **question: Any) -> None:
     seconds = None if minutes is None else 60.0 * minutes
     counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
     left = f", {counts['left']} left" if counts["left"] else ""
-    click.echo(
-        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept "
-        "from an earlier sweep"
-        f"{left}, in {folder}"
-    )
+    kept = f"{counts['kept']} kept from an earlier sweep{left}"
+    click.echo(f"{counts['done']} done, {counts['failed']} failed, {kept}, in {folder}")
     if counts["damaged"]:
         one = counts["damaged"] == 1
         what = "record was damaged and its run" if one else "records were damaged and their runs"
@@ -203,9 +200,8 @@ def _progress() -> Callable[[int, int, int], None]:
         rate = ended / (time.monotonic() - start)
         left = (total - ended) / rate / 60.0
         speed = f"{60 * rate:.1f} per minute, {left:.0f} min left"
-        out.print(
-            f"{ended}/{total} runs, {failed} failed, {speed}", end="\n" if ended == total else "\r"
-        )
+        end = "\n" if ended == total else "\r"
+        out.print(f"{ended}/{total} runs, {failed} failed, {speed}", end=end)
 
     return tell
 
@@ -229,14 +225,11 @@ def table(folder: str, like: str | None, form: Any, plot: str | None, **question
     """
     from noneg.lab.bench import load_records, render, summarize
 
-    records, options = load_records(folder), {}
+    records, metrics = load_records(folder), None
     if like is not None:
-        records, options["metrics"] = _like(records, like)
-    if question["metric"]:
-        options["metrics"] = question["metric"]
-    if question["by"]:
-        options["criteria"] = question["by"]
-    cells = summarize(records, **options)
+        records, metrics = _like(records, like)
+    asked = {"metrics": question["metric"] or metrics, "criteria": question["by"]}
+    cells = summarize(records, **{name: value for name, value in asked.items() if value})
     click.echo(render(cells, form), nl=False)
     if plot is not None:
         _draw(cells, plot)
@@ -249,9 +242,8 @@ def _draw(cells: list[Cell], path: str) -> None:
 
     if not cells:
         raise InputError("folder", "must contain records of the methods to rank, but contains none")
-    display = CriticalDifferenceDisplay.from_cells(
-        cells, metric=cells[0].metric, criterion=cells[0].criterion
-    )
+    one, draw = cells[0], CriticalDifferenceDisplay.from_cells
+    display = draw(cells, metric=one.metric, criterion=one.criterion)
     with replacing(path) as partial:
         display.figure_.savefig(partial, dpi=150)  # type: ignore[union-attr]  # a whole figure
 
@@ -266,13 +258,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
         rule = "must be a table of the benchmark paper such as 'paper-15'"
         raise InputError("like", rule, value=like)
     theirs = paper_numbers(int(number))
-    world = {
-        "dataset": theirs[0]["dataset"],
-        "case": theirs[0]["case"],
-        "setting": "one-sample",
-        "rate": PAPER_RATE,
-        "given_prior": None,
-    }
+    world = {"setting": "one-sample", "rate": PAPER_RATE, "given_prior": None}
+    world |= {name: theirs[0][name] for name in ("dataset", "case")}
     kept = [r for r in records if all(r["run"][name] == x for name, x in world.items())]
     return kept, list(dict.fromkeys(n["metric"] for n in theirs))
 
