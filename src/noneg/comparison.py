@@ -18,7 +18,7 @@ from noneg.checks import (
 )
 from noneg.errors import InputError
 from noneg.groups import by_group, members, own_knowledge
-from noneg.page_state import prior_estimate, small_diagram
+from noneg.page_state import prior_estimate
 from noneg.performance.assumptions import largest_prior
 from noneg.performance.ordering import (
     CRITERIA,
@@ -30,6 +30,7 @@ from noneg.performance.ordering import (
 )
 from noneg.performance.paired import Differences, PairedRows, check_comparable
 from noneg.prior import ScoreLaws, estimate_prior
+from noneg.recalibration.choose import small_diagram
 from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 from noneg.rules import check_threshold
 from noneg.sentences import say
@@ -352,6 +353,7 @@ def _compared(
         for base in (best, chosen)
     )
     ties = {m: gap for m, gap in to_best.items() if not _differs(gap)}
+    is_clear = not ties and not unranked
     ranked = {name: found.scores[name] for name in rank}
     return Compared(
         name=criterion.name,
@@ -362,9 +364,7 @@ def _compared(
         differences=differences,
         leaders=(best, *ties) if rank else (),
         unranked=unranked,
-        tipping={}
-        if ties or len(rank) < len(estimates)
-        else _tipping(found, criterion, best, rank),
+        tipping=_tipping(found, criterion, best, rank) if is_clear else {},
         visible=max((_reach(gap) for gap in ties.values()), default=None),
         ordering=None
         if span is None or len(ranked) < 2 or not criterion.has_curve

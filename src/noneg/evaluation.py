@@ -212,9 +212,9 @@ def _metrics(
     """Return every registered metric, and the reason for each one that cannot be computed."""
     found: dict[str, Estimate] = {}
     left_out: dict[str, str] = {}
-    for name, metric in METRICS.items():
+    for name in METRICS:
         try:
-            found[name] = metric.estimate(scores, level=level, **_options(name, edges))
+            found[name] = _estimate(name, scores, level, edges)
         except ValueError as error:
             left_out[name] = str(error)
     return found, left_out
@@ -226,9 +226,7 @@ def _at_prior(
     name = RECOMMENDED if RECOMMENDED in metrics else "ece"
     if scores.prior_interval is None:
         return metrics[name]
-    return estimate(
-        name, scores.with_prior(scores.known_prior), level=level, **_options(name, edges)
-    )
+    return _estimate(name, scores.with_prior(scores.known_prior), level, edges)
 
 
 def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | None:
@@ -240,8 +238,7 @@ def _stands(scores: PUScores, level: float, edges: ArrayLike | None) -> float | 
         return None
 
     def certain(factor: float) -> bool:
-        given = scores.with_selection(factor)
-        return estimate(RECOMMENDED, given, level=level, **_options(RECOMMENDED, edges)).low > 0.0
+        return _estimate(RECOMMENDED, scores.with_selection(factor), level, edges).low > 0.0
 
     if not certain(1.0):
         return None
@@ -258,8 +255,10 @@ def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
     return held_out("auto", scores, folds=folds, metrics=["brier"], level=level)
 
 
-def _options(name: str, edges: ArrayLike | None) -> dict[str, ArrayLike]:
-    return {} if edges is None or name not in BINNED else {"edges": edges}
+def _estimate(name: str, scores: PUScores, level: float, edges: ArrayLike | None) -> Estimate:
+    """Return a metric over the given bins, if there are any and the metric uses bins."""
+    options = {} if edges is None or name not in BINNED else {"edges": edges}
+    return METRICS[name].estimate(scores, level=level, **options)
 
 
 def _bounds(scores: PUScores, binned: Binned, level: float) -> dict[str, Bound]:
@@ -307,11 +306,12 @@ def outside_notice(metrics: dict[str, Estimate]) -> Iterator[Notice]:
 
     An impossible lift is not named: the precision from the same rows says more.
     """
-    left = {name: one.raw for name, one in metrics.items() if _is_outside(name, one.raw)}
-    if left:
-        told = [
-            say("outside_number", title=METRICS[name].title, raw=raw) for name, raw in left.items()
-        ]
+    told = [
+        say("outside_number", title=METRICS[name].title, raw=one.raw)
+        for name, one in metrics.items()
+        if _is_outside(name, one.raw)
+    ]
+    if told:
         numbers, more = "; ".join(told[:NAMED]), len(told) - NAMED
         if more > 0:
             numbers = say("outside_more", numbers=numbers, more=more)

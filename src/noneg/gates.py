@@ -78,9 +78,8 @@ class Gate:
             raise InputError(argument, rule, value=text)
         metric = find_metric(name, argument)
         if at and not metric.has_threshold:
-            raise InputError(
-                argument, f"must not include a threshold: {name!r} does not use one", value=text
-            )
+            rule = f"must not include a threshold: {name!r} does not use one"
+            raise InputError(argument, rule, value=text)
         where = numbers[1] if at else None
         return cls(metric=metric.name, limit=numbers[0], fails=fails, threshold=where)
 
@@ -94,12 +93,13 @@ class Gate:
     def judge(self, found: Estimate | None) -> Outcome:
         """Return the outcome for an estimate; without an estimate, the gate cannot tell."""
         words = f"must be {'at most' if self.fails == 'above' else 'at least'} {self.limit:g}"
-        if found is None:
-            return Outcome(title=self.title, rule=words, state="cannot tell", found=None)
-        wrong, right = found.low > self.limit, found.high <= self.limit
-        if self.fails == "below":
-            wrong, right = found.high < self.limit, found.low >= self.limit
-        return Outcome(title=self.title, rule=words, state=_state(wrong, right), found=found)
+        state: State = "cannot tell"
+        if found is not None:
+            wrong, right = found.low > self.limit, found.high <= self.limit
+            if self.fails == "below":
+                wrong, right = found.high < self.limit, found.low >= self.limit
+            state = "failed" if wrong else "passed" if right else state
+        return Outcome(title=self.title, rule=words, state=state, found=found)
 
     def estimate(self, scores: PUScores, level: float) -> Estimate | None:
         """Return the metric at the gate's threshold; None if it cannot be computed."""
@@ -109,12 +109,6 @@ class Gate:
         except ValueError:
             # The outcome is then "cannot tell", which fails a strict gate.
             return None
-
-
-def _state(wrong: bool, right: bool) -> State:  # noqa: FBT001
-    if wrong:
-        return "failed"
-    return "passed" if right else "cannot tell"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,14 +184,13 @@ def compare_with(
     >>> outcome.state
     'passed'
     """
-    stored = _metrics(_stored(baseline))
+    known = _stored(baseline).get("metrics", {})
+    stored = {name: one for name, one in known.items() if one and _is_whole(one)}
     both = {name: one for name in KEPT if name in stored and (one := metrics.get(name)) is not None}
     if not both:
-        rule = (
-            f"must contain at least one of the metrics {', '.join(KEPT)} that is also "
-            "available for these rows"
-        )
-        raise InputError("baseline", rule, value=str(baseline))
+        rule = f"must contain at least one of the metrics {', '.join(KEPT)}"
+        also = "that is also available for these rows"
+        raise InputError("baseline", f"{rule} {also}", value=str(baseline))
     each = 1.0 - (1.0 - level) / len(both)
     return [_no_worse(name, new, stored[name], each) for name, new in both.items()]
 
@@ -259,11 +252,6 @@ def _stored(path: str | Path) -> dict[str, Any]:
     return content
 
 
-def _metrics(content: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Return the numeric metrics of a stored evaluation."""
-    found: dict[str, dict[str, float] | None] = content.get("metrics", {})
-    return {name: one for name, one in found.items() if one and _is_whole(one)}
-
-
 def _is_whole(one: Mapping[str, object]) -> bool:
+    """Return whether a stored estimate has all its numbers."""
     return all(isinstance(one.get(end), int | float) for end in ("value", "low", "high", "level"))

@@ -7,6 +7,7 @@ Up to `ATOMS` labeled positives are stored individually, so the page computes th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import band_parts, selected_limits
 from noneg.intervals import law_means, t_score
+from noneg.page_state import losses
 from noneg.performance.top import top_parts
-from noneg.registry import METRICS
 from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 ATOMS = 1000
 TOP = 0.1  # Share of rows behind `precision_at`.
+BOX = ("positive", "marginal", "variance", "share", "error")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,22 +76,12 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
     aa, aw, ww = cells.second
     positive, marginal = cells.totals
     tpr, wins = running_wins(scores)
-    atoms = _Atoms(scores)
+    atoms, bins = _Atoms(scores), partial(bin_scores, scores, bins=sums.diagram_bins)
     rows = min(scores.effective_positive, scores.effective_marginal)
     return SelectionSums(
-        box={
-            "positive": box.positive,
-            "marginal": box.marginal,
-            "variance": list(box.variance),
-            "share": box.share,
-            "error": box.error,
-        },
+        box={name: getattr(box, name) for name in BOX},
         atoms={"tpr": atoms.at_ends(tpr), "wins": atoms.at_ends(wins), **atoms.second},
-        losses={
-            name: atoms.loss(metric.loss())
-            for name, metric in METRICS.items()
-            if metric.loss is not None and name in sums.risks
-        },
+        losses={name: atoms.loss(loss) for name, loss in losses().items() if name in sums.risks},
         area={
             "tpr": cells.tpr,
             "ppr": cells.ppr,
@@ -98,12 +90,7 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
             "ww": ww / marginal**2,
         },
         top=top_parts(scores, TOP, level),
-        diagrams={
-            kind: band_parts(
-                scores, bin_scores(scores, bins=sums.diagram_bins, binning=kind), level
-            )
-            for kind in sums.diagrams
-        },
+        diagrams={kind: band_parts(scores, bins(binning=kind), level) for kind in sums.diagrams},
         student=t_score(level, scores.effective_positive),
         student_area=t_score(level, rows),
         rows=rows,

@@ -54,7 +54,6 @@ BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 HISTOGRAM_BINS = 40
 
 DIAGRAM_BINS = 15
-OVERLAID_BINS = 10
 
 # Noise draws are stored up to this many bins; with more, the interval stays as at the given prior.
 MOST_NOISY_BINS = 128
@@ -213,7 +212,7 @@ def sum_up(
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
         bounds=rank_bounds(scores, cuts.threshold, level=level),
-        risks=_risks(scores, level) if rows else {},
+        risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
@@ -272,9 +271,9 @@ def _per_unit(scores: PUScores, found: Found) -> Found:
     return replace(found, **scaled)
 
 
-def _risks(scores: PUScores, level: float) -> dict[str, Pair]:
-    losses = {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
-    return {name: mean_pair(scores, loss, level) for name, loss in losses.items()}
+def losses() -> dict[str, Loss]:
+    """Return the loss of every metric that is an expected loss."""
+    return {name: metric.loss() for name, metric in METRICS.items() if metric.loss is not None}
 
 
 def _areas(
@@ -533,18 +532,15 @@ class Envelope:
 
 def ks_envelope(scores: PUScores) -> Envelope:
     """Return the points that determine the Kolmogorov-Smirnov error at every prior."""
-    positive, score = _cumulative(scores)
+    s, mass, marginal = Ordered(scores).masses()
+    # The positive distribution and the integral of s, up to each distinct score.
+    positive = np.cumsum(mass)
+    positive = positive / (positive[-1] or 1.0)
+    score = np.cumsum(marginal * s) / marginal.sum()
     above = _corners(positive, -score)
     below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
     kept = np.unique(np.concatenate([above, below]))
     return Envelope(positive[kept], score[kept])
-
-
-def _cumulative(scores: PUScores) -> tuple[Floats, Floats]:
-    """Return the positive distribution and the integral of s up to each distinct score."""
-    s, positive, marginal = Ordered(scores).masses()
-    below = np.cumsum(positive)
-    return below / (below[-1] or 1.0), np.cumsum(marginal * s) / marginal.sum()
 
 
 def _corners(slope: Floats, level: Floats) -> Places:
@@ -577,9 +573,3 @@ def prior_estimate(scores: PUScores, level: float) -> Estimate:
     low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
     return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
-
-
-def small_diagram(scores: PUScores, level: float) -> Reliability:
-    """Return a diagram with at most ten equal-mass bins, to overlay on another."""
-    bins = int(max(1, min(OVERLAID_BINS, scores.n_marginal // 2)))
-    return reliability(scores, bins=bins, binning="mass", level=level)

@@ -235,7 +235,7 @@ def _plain(value: Any) -> object:  # noqa: ANN401
 
 
 def plain(value: object) -> object:
-    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy.
+    """Return a value that strict JSON can represent: no NaN, no infinity, no NumPy, no results.
 
     Examples
     --------
@@ -248,6 +248,8 @@ def plain(value: object) -> object:
         return [plain(item) for item in value]
     if hasattr(value, "tolist"):
         return plain(value.tolist())
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

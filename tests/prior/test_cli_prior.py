@@ -218,3 +218,15 @@ def test_mistakes_are_explained(file, arguments, words):
     assert result.exit_code == 2
     for word in words:
         assert word in result.output
+
+
+def test_an_estimate_above_the_largest_compatible_prior_is_told_as_it_is_used(tmp_path):
+    path, rng = tmp_path / "rows.csv", np.random.default_rng(268)
+    unlabeled = np.concatenate([rng.normal(0.65, 0.2, 300), rng.normal(0.35, 0.2, 300)])
+    scores = np.concatenate([unlabeled, rng.normal(0.65, 0.2, 150)]).clip(0, 1).tolist()
+    rows = zip(scores, [0] * 600 + [1] * 150, strict=True)
+    path.write_text("p,y\n" + "".join(f"{p!r},{y}\n" for p, y in rows), encoding="utf-8")
+    columns = ("--score", "p", "--label", "y", "--setting", "two-sample")
+    estimate = ("--prior", "estimate:elkan-noto-e1", "--json")
+    prior = json.loads(good("evaluate", path, *columns, *estimate))["prior"]
+    assert prior["low"] <= prior["value"] <= prior["high"] < 0.68

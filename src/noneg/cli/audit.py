@@ -74,16 +74,7 @@ def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
         design = audit.plan(list(files), **asked)
     write_text(out, _list(design, range(design.budget)))
     write_text(beside, design.to_json())
-    answer(
-        "noneg.audit-plan/1",
-        _told(design, files) | {"out": out, "design": beside},
-        lambda: plan_document(design),
-        f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
-    )
-
-
-def _told(design: Design, files: Sequence[str]) -> dict[str, object]:
-    return {
+    facts = {
         "source": {"files": list(files), **design.source},
         "targets": [str(target) for target in design.targets],
         "budget": design.budget,
@@ -91,6 +82,12 @@ def _told(design: Design, files: Sequence[str]) -> dict[str, object]:
         "strata": int(design.size.size),
         "expected": design.expected.to_dict(),
     }
+    answer(
+        "noneg.audit-plan/1",
+        facts | {"out": out, "design": beside},
+        lambda: plan_document(design),
+        f"Wrote {out} (the list to fill in) and {beside} (the design, needed to read the answers).",
+    )
 
 
 def _list(design: Design, rows: Sequence[int]) -> str:
@@ -185,11 +182,9 @@ def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) ->
         rule = "must specify which rows were not reviewed"
         raise InputError("unlabeled_label", rule, remedy="Or pass --unlabeled-is-empty.")
     if out is not None:
-        rule = (
-            "must not be given: known negatives that were not drawn at random do not allow "
-            "estimates"
-        )
-        raise InputError("path", rule, remedy="Choose rows to review with noneg audit plan.")
+        reason = "known negatives that were not drawn at random do not allow estimates"
+        remedy = "Choose rows to review with noneg audit plan."
+        raise InputError("path", f"must not be given: {reason}", remedy=remedy)
     rows = read_columns(list(files), wanted)
     assert rows.negative is not None  # noqa: S101 - three labels were asked for
     groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)

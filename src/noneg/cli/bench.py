@@ -108,11 +108,8 @@ def run(folder: str, **question: Any) -> None:
     seconds = None if minutes is None else 60.0 * minutes
     counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
     left = f", {counts['left']} left" if counts["left"] else ""
-    click.echo(
-        f"{counts['done']} done, {counts['failed']} failed, {counts['kept']} kept "
-        "from an earlier sweep"
-        f"{left}, in {folder}"
-    )
+    kept = f"{counts['kept']} kept from an earlier sweep{left}"
+    click.echo(f"{counts['done']} done, {counts['failed']} failed, {kept}, in {folder}")
     if counts["damaged"]:
         one = counts["damaged"] == 1
         what = "record was damaged and its run" if one else "records were damaged and their runs"
@@ -133,7 +130,7 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     if len(question["setting"]) != 1:
         raise InputError("setting", "must be given once with --data", value=question["setting"])
     setting = question["setting"][0]
-    table, terminal = read_features(data, label=str(label)), console()
+    table = read_features(data, label=str(label))
     share, interval = _own_prior(table.X, table.flags, setting, prior)
     names = question["algorithm"] or None
     options = {"steps": question["steps"], "device": question["device"]}
@@ -141,10 +138,10 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
     if interval is not None:
         low, high = interval
-        say(terminal, f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
-    show(terminal, comparison_summary(found.comparison, ()))
+        say(f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
+    show(comparison_summary(found.comparison, ()))
     for name, reason in found.left_out.items():
-        say(terminal, f"{name} was left out: {reason}")
+        say(f"{name} was left out: {reason}")
 
 
 def _own_prior(
@@ -183,12 +180,9 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
         configuration=range(question["configurations"]),
         split=range(question["splits"]),
     )
-    possible = [
-        one
-        for one in runs
-        if is_possible(one)
-        and (not all_of_them or (one.algorithm, one.variant, one.correction) in all_of_them)
-    ]
+    possible = [one for one in runs if is_possible(one)]
+    if all_of_them:
+        possible = [x for x in possible if (x.algorithm, x.variant, x.correction) in all_of_them]
     if not possible:
         rule = "must include a method with the requested variant and correction; none has both"
         raise InputError("algorithm", rule)
@@ -206,9 +200,8 @@ def _progress() -> Callable[[int, int, int], None]:
         rate = ended / (time.monotonic() - start)
         left = (total - ended) / rate / 60.0
         speed = f"{60 * rate:.1f} per minute, {left:.0f} min left"
-        out.print(
-            f"{ended}/{total} runs, {failed} failed, {speed}", end="\n" if ended == total else "\r"
-        )
+        end = "\n" if ended == total else "\r"
+        out.print(f"{ended}/{total} runs, {failed} failed, {speed}", end=end)
 
     return tell
 
@@ -232,14 +225,11 @@ def table(folder: str, like: str | None, form: Any, plot: str | None, **question
     """
     from noneg.lab.bench import load_records, render, summarize
 
-    records, options = load_records(folder), {}
+    records, metrics = load_records(folder), None
     if like is not None:
-        records, options["metrics"] = _like(records, like)
-    if question["metric"]:
-        options["metrics"] = question["metric"]
-    if question["by"]:
-        options["criteria"] = question["by"]
-    cells = summarize(records, **options)
+        records, metrics = _like(records, like)
+    asked = {"metrics": question["metric"] or metrics, "criteria": question["by"]}
+    cells = summarize(records, **{name: value for name, value in asked.items() if value})
     click.echo(render(cells, form), nl=False)
     if plot is not None:
         _draw(cells, plot)
@@ -252,9 +242,8 @@ def _draw(cells: list[Cell], path: str) -> None:
 
     if not cells:
         raise InputError("folder", "must contain records of the methods to rank, but contains none")
-    display = CriticalDifferenceDisplay.from_cells(
-        cells, metric=cells[0].metric, criterion=cells[0].criterion
-    )
+    one, draw = cells[0], CriticalDifferenceDisplay.from_cells
+    display = draw(cells, metric=one.metric, criterion=one.criterion)
     with replacing(path) as partial:
         display.figure_.savefig(partial, dpi=150)  # type: ignore[union-attr]  # a whole figure
 
@@ -269,13 +258,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
         rule = "must be a table of the benchmark paper such as 'paper-15'"
         raise InputError("like", rule, value=like)
     theirs = paper_numbers(int(number))
-    world = {
-        "dataset": theirs[0]["dataset"],
-        "case": theirs[0]["case"],
-        "setting": "one-sample",
-        "rate": PAPER_RATE,
-        "given_prior": None,
-    }
+    world = {"setting": "one-sample", "rate": PAPER_RATE, "given_prior": None}
+    world |= {name: theirs[0][name] for name in ("dataset", "case")}
     kept = [r for r in records if all(r["run"][name] == x for name, x in world.items())]
     return kept, list(dict.fromkeys(n["metric"] for n in theirs))
 
@@ -291,19 +275,15 @@ def compare(folder: str, metric: tuple[str, ...]) -> None:
     noneg bench compare bench
     """
     from noneg.lab.bench import against_paper, load_records, summarize
+    from noneg.results import aligned
 
     rows = against_paper(summarize(load_records(folder), metrics=metric))
     if not rows:
-        say(console(), "No record matches a setup and method in the paper's tables.")
+        say("No record matches a setup and method in the paper's tables.")
         return
     names = ("table", "method", "metric", "criterion", "ours", "paper", "difference")
-    lines = [list(names), *([_shown(row[name]) for name in names] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        words = [x.ljust(w) for x, w in zip(line[:4], widths, strict=False)]
-        numbers = [x.rjust(w) for x, w in zip(line[4:], widths[4:], strict=True)]
-        click.echo("  ".join([*words, *numbers]))
+    click.echo(aligned([names, *([_shown(row[name]) for name in names] for row in rows)]))
 
 
 def _shown(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
+    return f"{value:6.2f}" if isinstance(value, float) else str(value)

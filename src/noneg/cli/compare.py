@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from noneg.comparison import Comparison
-    from noneg.results import Estimate
+    from noneg.scores import PUScores
     from noneg.tables.batches import Columns, Wanted
 
 
@@ -118,9 +118,9 @@ def _compare(
         _check_rows(one, other, (models[first][0], models[name][0]), question.columns)
     prior, interval = question.prior, question.prior_interval
     question.check_known()
-    found = _estimate(question, tables) if question.prior_method is not None else None
-    if found is not None:
-        prior, interval = found.value, (found.low, found.high)
+    if question.prior_method is not None:
+        found = _estimate(question, tables)
+        prior, interval = found.known_prior, found.prior_set
     comparison = compare(
         {name: table.score for name, table in tables.items()},
         one.flags,
@@ -136,7 +136,7 @@ def _compare(
         **options,
     )
     question.note_negatives(one, prior)
-    return comparison if found is None else replace(comparison, prior=found)
+    return replace(comparison, prior=question.found or comparison.prior)
 
 
 def _read(question: Question, models: dict[str, tuple[str, str]]) -> dict[str, Columns]:
@@ -174,17 +174,15 @@ def _fetched(frame: Any, wanted: Sequence[Wanted]) -> Any:
     return there.select(*names).collect().to_native()
 
 
-def _estimate(question: Question, tables: dict[str, Columns]) -> Estimate:
-    """Estimate the prior from the scores that best separate positives."""
+def _estimate(question: Question, tables: dict[str, Columns]) -> PUScores:
+    """Return the scores that best separate positives, with the prior estimated from them."""
     from noneg.comparison import best_separated
 
     kind = question.weight_kind
     scores = {name: one.scores(question.setting, kind) for name, one in tables.items()}
     best = best_separated(scores)
     told = f"The prior was estimated from the scores of {best!r}, which"
-    used, found = question.estimated(scores[best], told)
-    low, high = used.prior_set
-    return replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
+    return question.estimated(scores[best], told)
 
 
 def _check_rows(

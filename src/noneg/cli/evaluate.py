@@ -15,7 +15,7 @@ import click
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.gates import Gates, gated
-from noneg.cli.output import busy, check_outputs, console, say, show, tell
+from noneg.cli.output import busy, check_outputs, say, show, tell
 from noneg.cli.question import STANDARD_INPUT, Question, reading
 from noneg.errors import InputError
 
@@ -56,18 +56,18 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
     """Return the evaluation of the rows, with all notes on them."""
     from noneg.evaluation import evaluate
 
-    scores, found = question.scores(needed=False)
+    scores = question.scores(needed=False)
     with busy("Measuring"):
         evaluation = evaluate(
             scores, level=question.level, recalibrate=recalibrate, by=question.groups
         )
     gates.judge(evaluation, scores)
-    prior = evaluation.prior
-    if found is not None:
-        # The ends actually used, which lie inside (0, 1).
-        prior = replace(found.to_estimate(), low=prior.low, high=prior.high)
-    warnings = (*evaluation.warnings, *question.notes)
-    return replace(evaluation, warnings=warnings, audit=question.known, prior=prior)
+    return replace(
+        evaluation,
+        warnings=(*evaluation.warnings, *question.notes),
+        audit=question.known,
+        prior=question.found or evaluation.prior,
+    )
 
 
 @main.command(short_help="Write a report on whether the scores can be trusted.")
@@ -143,10 +143,9 @@ NAMED = 5
 def _check_names(question: Question, name: str | None) -> None:
     """Raise if rows are to be named but cannot be read a second time."""
     if name is not None and (question.is_remote or STANDARD_INPUT in question.files):
-        rule = (
-            "must not be given with standard input or a cluster, whose rows can be read only once"
-        )
-        raise InputError("id", rule, value=name, remedy="Omit it, or read from files.")
+        rule = "must not be given with standard input or a cluster"
+        reason, remedy = "whose rows can be read only once", "Omit it, or read from files."
+        raise InputError("id", f"{rule}, {reason}", value=name, remedy=remedy)
 
 
 def _noted(question: Question, name: str) -> tuple[Noted, ...]:
@@ -206,13 +205,12 @@ def _write_demo_data(folder: Path) -> None:
         found = tables()
     for path in files:
         write_table(found[path.name], path)
-    terminal = console()
-    say(terminal, f"{scores}: scored images, some of which are confirmed to show a loop.")
-    say(terminal, f"{tomorrow}: more images, without labels.")
-    say(terminal, f"{truth}: which images have a loop; open this file last.")
-    say(terminal, "Four of the ten digits have a loop, so the prior is 0.4. Now try:")
+    say(f"{scores}: scored images, some of which are confirmed to show a loop.")
+    say(f"{tomorrow}: more images, without labels.")
+    say(f"{truth}: which images have a loop; open this file last.")
+    say("Four of the ten digits have a loop, so the prior is 0.4. Now try:")
     columns = "--score score --label confirmed --setting one-sample --prior 0.4"
-    say(terminal, f"  noneg report {shlex.quote(str(scores))} {columns}", style="bold")
+    say(f"  noneg report {shlex.quote(str(scores))} {columns}", style="bold")
 
 
 def _write_demo_report(out: str) -> None:
@@ -234,12 +232,9 @@ def _write_demo_report(out: str) -> None:
         reading="scores.csv --score score --label confirmed --setting one-sample",
     )
     write_text(out, to_html(evaluation, about, truth=truth))
-    terminal = console()
-    say(terminal, data.story)
-    terminal.print()
-    show(terminal, summary(evaluation, truth))
-    terminal.print()
-    say(
-        terminal, f"Wrote the report, which reveals the true labels at the end: {out}", style="bold"
-    )
-    say(terminal, "To run the commands on the page, write its rows here: noneg demo --data .")
+    say(data.story)
+    click.echo()
+    show(summary(evaluation, truth))
+    click.echo()
+    say(f"Wrote the report, which reveals the true labels at the end: {out}", style="bold")
+    say("To run the commands on the page, write its rows here: noneg demo --data .")

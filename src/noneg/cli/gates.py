@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import console, say
+from noneg.cli.output import say
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
@@ -93,16 +93,15 @@ class Gates:
         """Return the outcomes for JSON under their key; empty if there are no gates."""
         if not self.outcomes:
             return {}
-        outcomes = [outcome.to_dict() for outcome in self.outcomes]
-        gates = {"failed": self.failed, "strict": self.strict, "outcomes": outcomes}
+        gates = {"failed": self.failed, "strict": self.strict, "outcomes": self.outcomes}
         return {"gates": gates | ({"note": self.note} if self.note else {})}
 
     def close(self, *, failed: bool = False) -> None:
         """Print the outcomes to standard error, and exit with code 3 if a gate failed."""
         for outcome in self.outcomes:
-            say(console(error=True), f"Gate {outcome}.")
+            say(f"Gate {outcome}.", error=True)
         if self.note:
-            say(console(error=True), f"{self.note}.")
+            say(f"{self.note}.", error=True)
         if failed or self.failed:
             click.get_current_context().exit(NOT_GOOD_ENOUGH)
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # Length of the date part of a timestamp, such as 2026-03-31.
 DAY = 10
-# Days from the first Monday of 1970 back to its first day.
-MONDAY = 3
 
 
 @main.command(short_help="Detect changes over time.")
@@ -146,10 +144,8 @@ def _cut(question: Question, time: str, every: str) -> Iterator[Period]:
     from noneg.tables.reading import read_columns, to_scores
 
     dates = Grouping([time])
-    wanted, known = (
-        Wanted(**question.columns, groups=dates),
-        Knowledge.given(selection=question.selection),
-    )
+    wanted = Wanted(**question.columns, groups=dates)
+    known = Knowledge.given(selection=question.selection)
     with question.opened() as (table, advance):
         rows = read_columns(table, wanted, progress=advance)
     names = _period_names([date for (date,) in dates.labels], time, every)
@@ -181,7 +177,7 @@ def _with_prior(question: Question, scores: PUScores) -> PUScores:
     from noneg.knowledge import Knowledge
 
     if question.prior_method is not None:
-        return question.estimated(scores)[0]
+        return question.estimated(scores)
     known = {"prior": question.prior, "prior_interval": question.prior_interval}
     knowledge = Knowledge.given(**known, selection=question.selection)
     knowledge.check_setting(question.setting)
@@ -200,8 +196,7 @@ def _period_names(dates: list[str], column: str, every: str) -> list[str]:
     if every == "month":
         days = days.astype("datetime64[M]")
     if every == "week":
-        number = days.astype(np.int64)
-        days = (number - (number + MONDAY) % 7).astype("datetime64[D]")
+        days = np.busday_offset(days, 0, roll="backward", weekmask="Mon")
     return [str(day) for day in days]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
 from typing import TYPE_CHECKING, Any
@@ -45,10 +45,11 @@ def console(*, error: bool = False) -> Console:
     return out
 
 
-def say(out: Console, text: str, style: str = "") -> None:
+def say(text: str, style: str = "", *, error: bool = False) -> None:
     """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
+    out = console(error=error)
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
@@ -146,11 +147,9 @@ def _identities(inputs: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
     """Yield the identity of each input file, regardless of its name or links to it."""
     for item in inputs:
         for path in _files(item):
-            try:
+            # A file without an identity cannot be read either; the reader explains why.
+            with suppress(OSError):
                 yield item, os.stat(path)  # noqa: PTH116 - standard input is a number
-            except OSError:
-                # Such a file cannot be read either; the reader explains why.
-                continue
 
 
 def _files(item: str) -> Iterable[str | int | Path]:
@@ -163,21 +162,20 @@ def _files(item: str) -> Iterable[str | int | Path]:
     return [path] if path.exists() else glob.glob(item, recursive=True)  # noqa: PTH207
 
 
-def show(out: Console, content: Document) -> None:
+def show(content: Document) -> None:
     """Print a document, with wrapping and colors only on a terminal."""
     from noneg.report.document import text
 
+    out = console()
     color = out.is_terminal and out.color_system is not None
     width = out.width if out.is_terminal else None
     out.file.write(text(content, width=width, color=color))
 
 
-def tell(first: str, *others: str) -> None:
+def tell(*sentences: str) -> None:
     """Print sentences on the result, the first one in bold."""
-    out = console()
-    say(out, first, style="bold")
-    for text in others:
-        say(out, text)
+    for number, text in enumerate(sentences):
+        say(text, style="" if number else "bold")
 
 
 def answer(
@@ -203,15 +201,13 @@ def answer(
     if click.get_current_context().meta["as_json"]:
         _print_json(schema, **content)
         return
-    out = console()
     if title:
-        say(out, title, style="bold")
+        say(title, style="bold")
     if shown is not None:
-        show(out, shown())
-    if shown is not None and told:
-        out.print()
-    if told:
-        tell(*told)
+        show(shown())
+        if told:
+            click.echo()
+    tell(*told)
 
 
 def _print_json(schema: str, **content: object) -> None:

@@ -7,19 +7,18 @@ import shutil
 import sys
 from functools import partial
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from noneg.cli import options as opt
 from noneg.cli.app import main
-from noneg.cli.output import answer, busy, console, say
+from noneg.cli.output import answer, busy, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from noneg.checks import Setting
     from noneg.scores import PUScores
     from noneg.simulation import LogisticGaussian
     from noneg.theory import LabelPlan, Plan
@@ -132,15 +131,7 @@ def _plan(given: dict[str, Any]) -> Plan | LabelPlan:
     required=True,
 )
 @opt.force
-def simulate(
-    world: str | None,
-    beta0: float | None,
-    beta1: float | None,
-    prior: float,
-    setting: Setting,
-    out: str,
-    **sizes: Any,
-) -> None:
+def simulate(out: str, **asked: Any) -> None:
     """Draw labeled scores from a simulated population, and report its true calibration error.
 
     Classes are Gaussian, N(1, 1) and N(-1, 1); the score of x is the sigmoid of beta0 + beta1 x.
@@ -149,16 +140,16 @@ def simulate(
     --------
     noneg simulate --world calibrated --setting labeled --n 1000 --out scores.csv
     """
-    chosen = _world(world, beta0, beta1, prior)
+    names = ("world", "beta0", "beta1", "prior")
+    chosen = _world(**{name: asked.pop(name) for name in names})
     with busy("Drawing rows"):
         truth = chosen.tce()  # It is not defined in some worlds; nothing is written then.
-        scores = chosen.draw(setting=setting, **sizes)
+        scores = chosen.draw(**asked)
         _write(scores, out)
-    terminal = console(error=out == "-")
-    say(terminal, f"True calibration error: {truth:.9f}")
+    say(f"True calibration error: {truth:.9f}", error=out == "-")
     if out != "-":
-        say(terminal, f"Wrote {scores!r} to {out}. Now try:")
-        say(terminal, f"  {_next(out, scores)}", style="bold")
+        say(f"Wrote {scores!r} to {out}. Now try:")
+        say(f"  {_next(out, scores)}", style="bold")
 
 
 def _world(
@@ -168,16 +159,14 @@ def _world(
 
     if world is not None and (beta0 is not None or beta1 is not None):
         raise InputError("world", "must not be combined with --beta0 or --beta1.")
-    if (beta0 is None) != (beta1 is None):
-        name = "beta0" if beta0 is None else "beta1"
-        raise InputError(
-            name, "must also be given: --beta0 and --beta1 together define a population."
-        )
     if beta0 is not None and beta1 is not None:
         return LogisticGaussian(beta0, beta1, prior)
-    name = (world or WORLDS[0]).replace("-", "_")
-    named: LogisticGaussian = getattr(LogisticGaussian, name)(prior)
-    return named
+    if beta0 is not None or beta1 is not None:
+        name = "beta0" if beta0 is None else "beta1"
+        rule = "must also be given: --beta0 and --beta1 together define a population."
+        raise InputError(name, rule)
+    named = getattr(LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
+    return cast("LogisticGaussian", named(prior))
 
 
 def _write(scores: PUScores, out: str) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from noneg.tables.reading import Features
 
     Answer = Callable[[], PriorEstimate]
+    Ask = Callable[[str], PriorEstimate]
     Answers = dict[str, PriorEstimate | str]
 
 ALL = "all"
@@ -121,27 +122,19 @@ def prior(
     _check_sources(question, sources)
     others = dict(_sources(question, sources))
     names = _chosen(question, methods, others)
-    tasks = _tasks(question, names, features, overlap) | others
+    tasks: dict[str, Answer] = {}
+    if names:
+        # Every method finds the prior from the same scores or features.
+        ask = (_from_scores if question.has_scores else _from_features)(question, features, overlap)
+        tasks = {name: partial(ask, name) for name in names}
     with busy("Estimating"):
-        answers = _answers(tasks)
-    found = {name: x if isinstance(x, str) else x.to_dict() for name, x in answers.items()}
+        answers = _answers(tasks | others)
     question.answer(
         "noneg.prior/1",
-        {"estimates": found},
+        {"estimates": answers},
         lambda: prior_answer(answers, question.level),
         title=f"{question.source.words}, {question.setting}",
     )
-
-
-def _tasks(
-    question: Question, names: list[str], features: tuple[str, ...], overlap: float | None
-) -> dict[str, Answer]:
-    """Return the estimation function of each method, from scores or from features."""
-    if not names:
-        return {}
-    prepare = _from_scores if question.has_scores else _from_features
-    ask = prepare(question, features, overlap)
-    return {name: partial(ask, name) for name in names}
 
 
 def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answer]) -> list[str]:
@@ -161,9 +154,7 @@ def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answ
     return names
 
 
-def _from_scores(
-    question: Question, features: tuple[str, ...], overlap: float | None
-) -> Callable[[str], PriorEstimate]:
+def _from_scores(question: Question, features: Sequence[str], overlap: float | None) -> Ask:
     from noneg.checks import check_pu_setting
     from noneg.prior import estimate_prior
 
@@ -174,9 +165,7 @@ def _from_scores(
     return lambda name: estimate_prior(scores, method=name, level=question.level, overlap=overlap)
 
 
-def _from_features(
-    question: Question, features: tuple[str, ...], overlap: float | None
-) -> Callable[[str], PriorEstimate]:
+def _from_features(question: Question, features: Sequence[str], overlap: float | None) -> Ask:
     from noneg.prior import FROM_SCORES, discriminate, estimate_prior
 
     _check_features(question)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from noneg.cli import options as opt
-from noneg.cli.output import answer, busy, console, progress, say
+from noneg.cli.output import answer, busy, progress, say
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 
     from noneg.audit import Audit
     from noneg.checks import WeightKind
-    from noneg.prior import PriorEstimate
     from noneg.report import About
-    from noneg.report.document import Document
+    from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
     from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Columns
-    from noneg.tables.groups import Grouping
 
 STANDARD_INPUT = "-"
 
@@ -129,10 +127,13 @@ class Question:
         from noneg.checks import check_level, check_selection
 
         self.selection = check_selection(self.selection)
-        self.grouping: Grouping | None = None
+        # What `read` finds if rows have groups: who is in which group, sums by group, and the rows,
+        # which are in memory after `keep_rows`.
+        self.grouping: Any = None
         self.groups: GroupSums | None = None
-        self.rows: Columns | Sketch | None = None
+        self.rows: Any = None
         self.notes: tuple[str, ...] = ()
+        self.found: Estimate | None = None
         check_level(self.level)
         self._check_engine()
         self.known = None if self.audit is None else self._load(self.audit)
@@ -148,10 +149,9 @@ class Question:
         groups: dict[str, object] = {"by": self.by} if self.by else {}
         if self.summed:
             return Source(self.files, {"summed": self.summed} | groups)
-        named = {name: getattr(self, name) for name in ("score", "label", "positive_label")}
-        third = ("unlabeled_label", "unlabeled_is_empty")
-        named |= {name: value for name in third if (value := getattr(self, name))}
-        return Source(self.files, named | {"weight": self.weight} | groups, self.table)
+        # Options about a third label are told only if they are used.
+        told = [x for x in COLUMNS[:-1] if getattr(self, x) or not x.startswith("unlabeled")]
+        return Source(self.files, {x: getattr(self, x) for x in told} | groups, self.table)
 
     @property
     def reading(self) -> str:
@@ -188,11 +188,8 @@ class Question:
             raise InputError("master", f"{rule} spark://host:7077, or local[2] for this machine.")
         columns = any(getattr(self, name) for name in COLUMNS[:-1])
         if self.summed and (self.is_remote or self.exact or columns):
-            rule = (
-                "must not be combined with columns, --exact or --engine: its rows are already "
-                "summed"
-            )
-            raise InputError(f"from_{self.summed}", rule)
+            rule = "must not be combined with columns, --exact or --engine"
+            raise InputError(f"from_{self.summed}", f"{rule}: its rows are already summed")
         if self.by and self.summed == "sketch":
             rule = "must not be given with --from-sketch, which has no groups"
             raise InputError("by", rule, remedy="Pass the rows, or --from-sql with a query --by.")
@@ -267,18 +264,9 @@ class Question:
     def keep_rows(self) -> None:
         """Ask for all rows in memory, as commands that separate groups do."""
         if self.exact is False or self.summed:
-            raise click.UsageError(
-                "Give --by without --sketch or --from-sql: groups are separated row by row."
-            )
+            rule = "Give --by without --sketch or --from-sql"
+            raise click.UsageError(f"{rule}: groups are separated row by row.")
         self.exact = True
-
-    @property
-    def kept_rows(self) -> Columns:
-        """All rows read together with their groups, in memory."""
-        from noneg.tables.batches import Columns
-
-        assert isinstance(self.rows, Columns)  # noqa: S101 - commands ask for all rows first
-        return self.rows
 
     def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
         """Record the bounds that follow from known negatives, and their limitations."""
@@ -293,22 +281,23 @@ class Question:
         found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
         self.notes += found.notes
 
-    def scores(self, *, needed: bool = True) -> tuple[PUScores, PriorEstimate | None]:
-        """Return the scores, and the estimate for ``--prior estimate``, or None without it."""
+    def scores(self, *, needed: bool = True) -> PUScores:
+        """Return the scores with what is known of the prior."""
         self.check_known(needed=needed)
         if self.prior_method is not None:
             return self.estimated(self.read())
-        return self.read(None if self.prior == "unknown" else self.prior), None
+        return self.read(None if self.prior == "unknown" else self.prior)
 
-    def estimated(
-        self, scores: PUScores, told: str = "The estimated prior"
-    ) -> tuple[PUScores, PriorEstimate]:
+    def estimated(self, scores: PUScores, told: str = "The estimated prior") -> PUScores:
         """Return scores with the prior estimated from them, and note what the estimate assumes."""
         from noneg.prior import estimate_prior
 
         found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
         self.notes += (*found.warnings, f"{told} assumes that {found.assumption}.")
-        return found.apply(scores), found
+        used = found.apply(scores)
+        low, high = used.prior_set
+        self.found = replace(found.to_estimate(), value=used.known_prior, low=low, high=high)
+        return used
 
     def check_known(self, *, needed: bool = True) -> None:
         """Raise if the prior is missing; it may be unknown if it is not needed."""
@@ -332,21 +321,14 @@ class Question:
             rule = f"must not be given with --prior {word}"
             raise InputError("prior_interval", rule, remedy="Omit --prior.")
 
-    def answer(
-        self,
-        schema: str,
-        content: Mapping[str, Any],
-        shown: Callable[[], Document],
-        *told: str,
-        title: str = "",
-    ) -> None:
+    def answer(self, schema: str, content: Mapping[str, Any], *shown: Any, **options: Any) -> None:
         """Print the source and an answer; see `noneg.cli.output.answer`."""
-        answer(schema, {"source": self.source.to_dict(), **content}, shown, *told, title=title)
+        answer(schema, {"source": self.source.to_dict(), **content}, *shown, **options)
 
     def tell_notes(self) -> None:
         """Print notes on the rows if the output cannot include them."""
         for note in self.notes:
-            say(console(error=True), f"Note: {note}")
+            say(f"Note: {note}", error=True)
 
     @property
     def prior_method(self) -> str | None:

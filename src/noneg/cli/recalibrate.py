@@ -78,7 +78,7 @@ def recalibrate(
     check_table(question, out)
     wanted = find_calibrator(method)
     _check_groups(question)
-    scores, _ = question.scores()
+    scores = question.scores()
     question.tell_notes()
     with busy(f"Fitting {method}"):
         options["level"] = question.level
@@ -120,12 +120,11 @@ def _by_group(
 ) -> HeldOutByGroup:
     from noneg.recalibration import held_out_by_group
 
-    rows, grouping = question.kept_rows, question.grouping
-    assert grouping is not None  # noqa: S101 - groups were read
+    rows = question.rows
     found = held_out_by_group(
         rows.score,
         rows.flags,
-        grouping.names_of(rows.codes),
+        question.grouping.names_of(rows.codes),
         method=method,
         setting=question.setting,
         prior=None if question.is_labeled else scores.known_prior,

@@ -8,7 +8,7 @@ import click
 
 from noneg.cli import options as opt
 from noneg.cli.app import main
-from noneg.cli.output import console, progress, say
+from noneg.cli.output import progress, say
 from noneg.errors import InputError
 
 
@@ -78,4 +78,4 @@ def _write(files: tuple[str, ...], *, out: str | None, **asked: Any) -> None:
     with progress(f"Reading {', '.join(files)}") as advance:
         made = read_sketch(list(files), **asked, progress=advance)
     made.save(out)
-    say(console(), f"Wrote {out}: {made.n_positive:,} positives, {made.n_unlabeled:,} other rows.")
+    say(f"Wrote {out}: {made.n_positive:,} positives, {made.n_unlabeled:,} other rows.")

@@ -70,9 +70,8 @@ class Wish:
         if self.on_average and (goal != "recall" or self.confidence is not None):
             raise click.UsageError("Give --on-average with --recall, and without --confidence.")
         if self.confidence is not None and goal not in PROMISED:
-            raise click.UsageError(
-                f"--confidence is available for {', '.join(PROMISED)}, not for {goal}."
-            )
+            rule = f"--confidence is available for {', '.join(PROMISED)}"
+            raise click.UsageError(f"{rule}, not for {goal}.")
         if self.coming is not None and not self.is_workload:
             raise click.UsageError("Give --next with --budget or --top.")
 
@@ -149,8 +148,7 @@ def threshold(question: Question, wish: Wish) -> None:
             found["next"] = _look_ahead(scores, found["flagged"], wish, question.level)
         groups = _by_group(question, scores, found["threshold"], wish) if question.by else {}
     content = {key: x for key, x in found.items() if key not in ("flagged", "notes")}
-    content |= {name: rate.to_dict() for name, rate in rates.items()}
-    content |= {"groups": groups} if groups else {}
+    content |= rates | ({"groups": groups} if groups else {})
     question.answer(
         "noneg.threshold/1",
         content,
@@ -167,9 +165,7 @@ def _check_groups(question: Question, wish: Wish) -> None:
     question.keep_rows()
 
 
-def _by_group(
-    question: Question, scores: PUScores, threshold: float, wish: Wish
-) -> dict[str, dict[str, Any]]:
+def _by_group(question: Question, scores: PUScores, threshold: float, wish: Wish) -> dict[str, Any]:
     """Return the threshold of each group, and the effect of the overall threshold in that group.
 
     All numbers hold for all groups simultaneously. The error probability is divided among the
@@ -178,14 +174,12 @@ def _by_group(
     from noneg.groups import by_group, members, own_knowledge
     from noneg.tables.groups import Grouping
 
-    rows, cut = question.kept_rows, min(threshold, 1.0)
+    rows, cut = question.rows, min(threshold, 1.0)
     grouping = Grouping(question.by, (cut,))
-    grouping.found = question.grouping.found if question.grouping else {}
+    grouping.found = question.grouping.found
     sums = grouping.sums(rows, question.weight_kind)
-    sure = wish.confidence or question.level
-    table = by_group(
-        scores, sums, metrics=("precision", "recall"), threshold=cut, level=(1.0 + sure) / 2.0
-    )
+    sure, metrics = wish.confidence or question.level, ("precision", "recall")
+    table = by_group(scores, sums, metrics=metrics, threshold=cut, level=(1.0 + sure) / 2.0)
     known, groups = own_knowledge(scores, table), grouping.names_of(rows.codes)
     if wish.confidence is not None:
         wish = replace(wish, confidence=1.0 - (1.0 - sure) / (2.0 * len(table.group)))
@@ -194,17 +188,18 @@ def _by_group(
         own = rows.part(here).scores(question.setting, question.weight_kind)
         own = own.with_knowledge(known[group]) if own.hidden else own
         chosen = _found(own, wish)
-        names = ("prior", "precision", "recall")
-        overall = {name: table.estimate(group, name).to_dict() for name in names}
         found[group] = {name: chosen[name] for name in ("threshold", "value", "flagged")}
-        found[group] |= {"prior": overall.pop("prior"), "with_overall_threshold": overall}
+        found[group] |= {
+            "prior": table.estimate(group, "prior"),
+            "with_overall_threshold": {name: table.estimate(group, name) for name in metrics},
+        }
     return found
 
 
 def _scores(question: Question, *, free: bool) -> PUScores:
     if free and question.prior is None:
         return question.read()
-    scores, _ = question.scores()
+    scores = question.scores()
     question.tell_notes()
     return scores
 

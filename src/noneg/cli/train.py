@@ -98,9 +98,8 @@ def _columns(
     others = {*named.values(), *asked["ignored"]}
     features = [name for name in table.column_names if name not in others]
     if not features:
-        raise InputError(
-            "source", "must contain a feature in addition to the label, got no other column"
-        )
+        rule = "must contain a feature in addition to the label, got no other column"
+        raise InputError("source", rule)
     roles = {role: table[name].to_numpy(zero_copy_only=False) for role, name in named.items()}
     check_flags(roles["label"], "label", asked["positive_label"])
     return table, roles, features
@@ -126,8 +125,8 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     """Return the probabilities and labels of held-out rows."""
     import numpy as np
 
-    from noneg.checks import check_flags, is_labeled
-    from noneg.scores import PUScores
+    from noneg.checks import check_flags
+    from noneg.tables.batches import Columns
 
     weight = roles.get("weight")
     counts = np.ones(len(roles["label"]), dtype=bool) if weight is None else weight > 0.0
@@ -135,22 +134,14 @@ def _held_out(model: PUClassifier, roles: dict[str, Any]) -> tuple[PUScores, dic
     p = getattr(model.model_, "out_of_fold_", np.full(labels.size, np.nan))
     there = np.isfinite(p)
     if not there.any():
-        rule = (
-            "must contain at least two labeled positives and two other rows, so that some "
-            "can be held out"
-        )
-        raise InputError("label", rule)
+        rule = "must contain at least two labeled positives and two other rows"
+        raise InputError("label", f"{rule}, so that some can be held out")
     flags = check_flags(labels, "label", model.positive_label)[there]
     others = {name: roles[name][counts][there] for name in roles if name != "label"}
     held = {"labeled": flags.astype(int), PROBABILITY: p[there], **others}
-    options: dict[str, Any] = {"weight_kind": "importance"} if "weight" in others else {}
-    options["sample_weight"] = others.get("weight")
-    if is_labeled(model.setting):
-        return PUScores.from_labels(flags, p[there], **options), held
-    options["propensity"] = others.get("propensity")
-    scores = PUScores.from_pu_labels(
-        flags, p[there], prior=model.prior_, setting=model.setting, **options
-    )
+    known = {"prior": model.prior_, "propensity": others.get("propensity")}
+    rows = Columns(p[there], flags, others.get("weight"))
+    scores = rows.scores(model.setting, "importance", **known)
     found = getattr(model, "prior_estimate_", None)
     return (scores if found is None else found.apply(scores)), held
 
@@ -210,15 +201,12 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
     notes = model_notes(folder)
     table = read_table(list(files), texts=notes["texts"])
     if column in table.column_names:
-        raise InputError(
-            "column", f"must be a new name, but column {column!r} exists", value=column
-        )
+        rule = f"must be a new name, but column {column!r} exists"
+        raise InputError("column", rule, value=column)
     missing = [name for name in notes["features"] if name not in table.column_names]
     if missing:
-        rule = (
-            f"must contain the columns that the model was trained on, but {missing[0]!r} is missing"
-        )
-        raise InputError("source", rule)
+        rule = "must contain the columns that the model was trained on"
+        raise InputError("source", f"{rule}, but {missing[0]!r} is missing")
     _check_numbers(table, set(notes["features"]) - set(notes["texts"]))
     with busy("Predicting"):
         p = load_model(folder).predict_proba(table.select(notes["features"]))[:, 1]
@@ -228,12 +216,10 @@ def predict(folder: str, files: tuple[str, ...], out: str, column: str) -> None:
 
 def _check_numbers(table: Any, names: set[str]) -> None:
     """Reject text in a column that contained numbers, booleans or times in training."""
-    import pyarrow.types as kinds
+    import pyarrow as pa
 
     for field in table.schema:
-        if field.name in names and (
-            kinds.is_string(field.type) or kinds.is_large_string(field.type)
-        ):
+        if field.name in names and field.type in (pa.string(), pa.large_string()):
             rule = f"must not contain text in column {field.name!r}, which had none in training"
             remedy = "Store both tables in the same format: a CSV file has no types."
             raise InputError("source", rule, remedy=remedy)

@@ -102,7 +102,11 @@ class _CurveDisplay(Display):
         **kwargs
             Properties of the line, such as ``color``.
         """
-        found = _region(scores, cls._bounds, level) if bounds and scores.hidden else None
+        found = None
+        if bounds and is_selected(scores):
+            found = selected_curves(scores)
+        elif bounds and scores.hidden:
+            found = cls._bounds(scores, level=level)
         display = cls(bounds=found, name=name, **cls._measure(scores, level))
         return display.plot(ax, **kwargs)
 
@@ -120,11 +124,20 @@ class _CurveDisplay(Display):
         """
         number = curve_number(self.begin(ax), self._kind)
         style = curve_style(number) | PLAIN | line_properties(kwargs)
-        style.setdefault("label", curve_label(name or self.name, self._area_name, self.area))
+        words = name or self.name or "estimate"
+        area = f": {self._area_name} {self.area.value:.3f}" if self.area else ""
+        style.setdefault("label", words + area)
         (self.line_,) = self.ax_.plot(*self._points(), **style)
         self.region_ = None
         if self.bounds is not None:
-            self.region_ = fill_between_curves(self.ax_, *self._sides(), self.line_.get_color())
+            upper, lower = self._sides()
+            x, y = (np.append(one, other[::-1]) for one, other in zip(upper, lower, strict=True))
+            look: dict[str, Any] = {
+                "color": self.line_.get_color(),
+                "alpha": 0.18,
+                "label": "bounds",
+            }
+            (self.region_,) = self.ax_.fill(x, y, linewidth=0.0, **look)
         self.chance_ = self._draw_chance() if number == 0 else None
         unit_square(self.ax_, *self._axes)
         return self.finish(self._legend)
@@ -261,27 +274,6 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
 
     def _draw_chance(self) -> Line2D | None:
         return None if self.prior is None else self.ax_.axhline(self.prior, label="prior", **CHANCE)
-
-
-def _region(scores: PUScores, find: Callable[..., Any], level: float) -> Any:
-    """Return the curves that selection allows, or for random labeling the bounds from ranks."""
-    return selected_curves(scores) if is_selected(scores) else find(scores, level=level)
-
-
-def curve_label(name: str | None, area: str, found: Estimate | None) -> str:
-    """Return the legend entry of a curve."""
-    words = name or "estimate"
-    return words if found is None else f"{words}: {area} {found.value:.3f}"
-
-
-def fill_between_curves(
-    ax: Axes, upper: tuple[np.ndarray, np.ndarray], lower: tuple[np.ndarray, np.ndarray], color: Any
-) -> Polygon:
-    """Shade the region between two curves, each given by x and y."""
-    x = np.concatenate([upper[0], lower[0][::-1]])
-    y = np.concatenate([upper[1], lower[1][::-1]])
-    (region,) = ax.fill(x, y, color=color, alpha=0.18, linewidth=0.0, label="bounds")
-    return region
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
 
+    from noneg.arrays import Floats
     from noneg.bins import Binned, Binning
     from noneg.calibration import Reliability, SmoothReliability
     from noneg.calibration.reliability import Band
@@ -238,9 +239,7 @@ class ReliabilityDisplay(Display):
         from matplotlib.container import ErrorbarContainer
 
         ax, result = self.ax_, self.reliability
-        height, low, high = (
-            np.minimum(column, 1.0) for column in (result.frequency, result.low, result.high)
-        )
+        height, low, high = _clipped(result)
         above = result.frequency > 1.0 + _ROUNDING
         self._draw_smooth(style)
         light = {} if self.smooth is None else {"linestyle": "none", "alpha": 0.5}
@@ -263,10 +262,8 @@ class ReliabilityDisplay(Display):
         self.curve_ = self.band_ = None
         if self.smooth is None:
             return
-        score, found = self.smooth.score, self.smooth
-        frequency, low, high = (
-            np.minimum(x, 1.0) for x in (found.frequency, found.low, found.high)
-        )
+        score = self.smooth.score
+        frequency, low, high = _clipped(self.smooth)
         look = {key: style[key] for key in ("color", "linestyle", "zorder")}
         (self.curve_,) = self.ax_.plot(score, frequency, linewidth=1.8, **look)
         self.band_ = self.ax_.fill_between(
@@ -322,3 +319,8 @@ class ReliabilityDisplay(Display):
             return f"prior {self.prior:.3g}, {band}"
         low, high = self.prior_interval
         return f"prior {self.prior:.3g} in [{low:.3g}, {high:.3g}], {band} at {self.prior:.3g}"
+
+
+def _clipped(found: Reliability | SmoothReliability) -> Floats:
+    """Return frequencies with their limits, at most 1."""
+    return np.minimum([found.frequency, found.low, found.high], 1.0)

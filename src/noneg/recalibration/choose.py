@@ -464,7 +464,7 @@ def held_out(
             name: (METRICS[name].function(models[BEFORE]), METRICS[name].function(models[AFTER]))
             for name in ERRORS
         },
-        reliability={part: _diagram(one, found.level) for part, one in models.items()},
+        reliability={part: small_diagram(one, found.level) for part, one in models.items()},
         mapped=_mapped(calibrator, scores, found.level),
     )
 
@@ -484,7 +484,8 @@ def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[floa
     }
 
 
-def _diagram(scores: PUScores, level: float) -> Reliability:
+def small_diagram(scores: PUScores, level: float) -> Reliability:
+    """Return a diagram with at most ten equal-mass bins, to overlay on another."""
     bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
     return reliability(scores, bins=bins, binning="mass", level=level)
 

@@ -54,7 +54,7 @@ def threshold_answer(
     found: Mapping[str, Any],
     rates: Mapping[str, Estimate],
     level: float,
-    groups: Mapping[str, Mapping[str, Any]] | None = None,
+    groups: Mapping[str, Mapping[str, Any]],
 ) -> Document:
     """Return the output of ``noneg threshold``: the threshold, and the rates it achieves.
 
@@ -73,7 +73,7 @@ def threshold_answer(
     return Document.of(
         [f"{use}: {found['criterion']}."],
         Section.of("rates", "", Table(("", "value", interval_title(level)), rows)),
-        *_threshold_groups(groups or {}, level),
+        *_threshold_groups(groups, level),
         subtitle=f"{scores!r}",
         warnings=tuple(found["notes"]),
     )
@@ -83,21 +83,18 @@ def _threshold_groups(groups: Mapping[str, Mapping[str, Any]], level: float) -> 
     """Return the threshold of each group alongside the effect of the overall threshold."""
     if not groups:
         return []
-    rows = []
-    for group, one in groups.items():
-        row: list[Cell] = [group, Number(one["threshold"]), Number(one["prior"]["value"], 3)]
-        there = one["with_overall_threshold"]
-        rates = (Estimate(**there[name]) for name in ("precision", "recall"))
-        rows.append([*row, *estimate_cells(*rates, digits=3)])
-    interval = interval_title(level)
-    header = ("group", "own threshold", "prior", "precision", interval, "recall", interval)
+    rows = [
+        (group, Number(one["threshold"]), Number(one["prior"].value, 3), *rates.values())
+        for group, one in groups.items()
+        for rates in (one["with_overall_threshold"],)
+    ]
+    header = ("group", "own threshold", "prior", "precision", "recall")
+    table = Table.of_estimates(header, rows, interval_title(level), first=3, digits=3)
     text = "Precision and recall are for the single threshold above; intervals hold simultaneously."
-    return [Section.of("groups", "By group", text, Table(header, rows))]
+    return [Section.of("groups", "By group", text, table)]
 
 
-def negatives_answer(
-    scores: PUScores, found: CertifiedNegatives, notes: Sequence[str] = ()
-) -> Document:
+def negatives_answer(scores: PUScores, found: CertifiedNegatives, notes: Sequence[str]) -> Document:
     """Return the output of ``noneg negatives``: the number of certified rows and the cutoff."""
     rows = (
         ("Unlabeled rows", Number(found.unlabeled, 0)),
@@ -120,16 +117,13 @@ def recalibration_answer(title: str, found: HeldOut) -> Document:
     """Return the output of ``noneg recalibrate``: metrics before and after, on held-out rows."""
     from noneg.metrics import METRICS
 
-    level, sides = interval_title(found.level), (found.before, found.after, found.change)
-    rows = [
-        (METRICS[name].title, *estimate_cells(*(side[name] for side in sides)))
-        for name in found.change
-    ]
-    header = ("", "before", level, "after", level, "change", level)
+    sides = {"before": found.before, "after": found.after, "change": found.change}
+    rows = [(METRICS[name].title, *(x[name] for x in sides.values())) for name in found.change]
+    table = Table.of_estimates(("", *sides), rows, interval_title(found.level))
     text = say("repair_held_out", folds=found.folds)
     return Document.of(
         [found.reason or f"Method: {found.method}."],
-        Section.of("change", "Before and after", text, Table(header, rows)),
+        Section.of("change", "Before and after", text, table),
         subtitle=title,
         warnings=tuple(found.warnings),
     )
@@ -297,24 +291,18 @@ def _cost(audit: Audit) -> str:
 
 
 def _estimates(audit: Audit) -> Table:
-    rows = [(name, *estimate_cells(one)) for name, one in audit.estimates.items()]
-    header = ("", "value", interval_title(audit.level))
-    return Table(header, rows, "From reviewed rows only")
+    rows, ends = audit.estimates.items(), interval_title(audit.level)
+    return Table.of_estimates(("", "value"), rows, ends, caption="From reviewed rows only")
 
 
 def _agreements(audit: Audit) -> Table:
     rows = [
-        (
-            name,
-            Number(one.audit.value),
-            Number(one.labeled),
-            Number(one.p_value, 3),
-            *estimate_cells(one.fused),
-        )
+        (name, Number(one.audit.value), Number(one.labeled), Number(one.p_value, 3), one.fused)
         for name, one in audit.agreements.items()
     ]
-    header = ("", "review", "labeled", "p-value", "both", interval_title(audit.level))
-    return Table(header, rows, "Labeled positives compared with the review")
+    header, ends = ("", "review", "labeled", "p-value", "both"), interval_title(audit.level)
+    caption = "Labeled positives compared with the review"
+    return Table.of_estimates(header, rows, ends, first=4, caption=caption)
 
 
 def _labeling(audit: Audit) -> str:
@@ -394,9 +382,13 @@ def _table(groups: GroupTable, chosen: Iterable[int], names: Iterable[str], leve
     from noneg.metrics import METRICS
 
     by, names = ", ".join(groups.by), list(names)
-    titles = [words for name in names for words in (ALWAYS.get(name) or METRICS[name].label, level)]
-    rows = [_cells(groups, k, names) for k in chosen]
-    return Table((by, "rows", "positives", *titles), rows, f"By {by}")
+    titles = [ALWAYS.get(name) or METRICS[name].label for name in names]
+    rows = [
+        (*_sizes(groups, k), *(groups.estimate(groups.group[k], name) for name in names))
+        for k in chosen
+    ]
+    header = (by, "rows", "positives", *titles)
+    return Table.of_estimates(header, rows, level, first=3, digits=3, caption=f"By {by}")
 
 
 def _group_sentences(groups: GroupTable) -> Iterator[str]:
@@ -414,12 +406,9 @@ def _group_sentences(groups: GroupTable) -> Iterator[str]:
     yield from _pool_words(groups.group, groups.pooled)
 
 
-def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> list[Cell]:
-    cells: list[Cell] = [groups.group[k]]
-    cells += [Number(float(count[k]), 0) for count in (groups.rows, groups.positives)]
-    for name in names:
-        cells += interval_cells(*groups.metrics[name][:, k].tolist(), digits=3)
-    return cells
+def _sizes(groups: GroupTable, k: int) -> tuple[Cell, ...]:
+    """Return the name of a group and its numbers of rows and labeled positives."""
+    return groups.group[k], Number(groups.rows[k], 0), Number(groups.positives[k], 0)
 
 
 def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -444,19 +433,15 @@ def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
     from noneg.metrics import METRICS
 
     level, made = f"{100 * found.level:.6g}%", found.calibrator
-    models = [words for name in found.values for words in (name, level)]
-    header = ("", *models, "by group minus one map", level)
     rows = [
-        (
-            METRICS[name].title,
-            *estimate_cells(*(values[name] for values in found.values.values()), gap),
-        )
+        (METRICS[name].title, *(values[name] for values in found.values.values()), gap)
         for name, gap in found.gain.items()
     ]
+    header = ("", *found.values, "by group minus one map")
     text = say("groups_held_out", folds=found.folds)
-    tables = (Table(header, rows, "All rows"), _maps_table(found, level))
+    whole = Table.of_estimates(header, rows, level, caption="All rows")
     said = [text, *_pool_words(made.groups_, len(made.small_))]
-    section = Section.of("change", "Before and after", *said, *tables)
+    section = Section.of("change", "Before and after", *said, whole, _maps_table(found, level))
     return Document.of([found.verdict], section, subtitle=title, warnings=found.warnings)
 
 
@@ -471,8 +456,9 @@ def _maps_table(found: HeldOutByGroup, level: str) -> Table:
     for k in chosen.tolist():
         before, _, after = map(Number, found.brier[:, k].tolist())
         change = interval_cells(*found.brier_change[:, k].tolist())
-        cells = (*_cells(table, k, ["prior"]), made.told(table.group[k]))
-        rows.append((*cells, before, after, *change))
+        prior = estimate_cells(table.estimate(table.group[k], "prior"), digits=3)
+        told = made.told(table.group[k])
+        rows.append((*_sizes(table, k), *prior, told, before, after, *change))
     header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
     return Table((*header, "change", level), rows, caption)
 

@@ -32,6 +32,8 @@ INK, FAINT = "var(--ink)", "var(--faint)"
 
 DASHED: dict[str, Any] = {"stroke": FAINT, "strokeDash": [5, 4]}
 
+CURVE: dict[str, Any] = {"stroke": POSITIVE, "strokeWidth": 2, "clip": True}
+
 # Entries of legends.
 PERFECT = ("dashed", "faint", "perfect calibration")
 
@@ -111,19 +113,10 @@ def drawing(
 
 def styled(chart: Chart) -> Chart:
     """Return a chart in the colors and fonts of the page."""
-    font = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
-    return (
-        chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
-        .configure_axis(
-            labelColor=INK,
-            titleColor=INK,
-            domainColor=FAINT,
-            tickColor=FAINT,
-            gridColor="var(--grid)",
-            **font,
-        )
-        .configure_view(stroke=None)
-    )
+    plain = chart.configure(background="transparent", font="system-ui, sans-serif", aria=False)
+    axis = {"labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"}
+    axis |= {"labelColor": INK, "titleColor": INK, "domainColor": FAINT, "tickColor": FAINT}
+    return plain.configure_axis(gridColor="var(--grid)", **axis).configure_view(stroke=None)
 
 
 def named(name: str) -> alt.Chart:
@@ -149,7 +142,7 @@ def kind(field: str, **look: Any) -> Spec:  # noqa: ANN401
     return {"field": field, "type": "nominal", "title": None, "axis": look}
 
 
-def tooltip(*fields: tuple[str, str], name: str = "") -> list[dict[str, str]]:
+def tooltip(*fields: tuple[str, str], name: str = "") -> list[Spec]:
     """Return the fields of a tooltip with their titles, after the field that names a row."""
     numbers = [amount(field, title, format=".4f") for field, title in fields]
     return [{"field": name, "type": "nominal"}, *numbers] if name else numbers
@@ -236,11 +229,8 @@ def _ranges() -> tuple[Chart, Chart]:
 def distribution() -> Chart:
     """Shares of positives, all rows and implied negatives, as steps."""
     laws = ["positive", "marginal", "negative"]
-    base = (
-        named("distribution")
-        .transform_calculate(middle="(datum.left + datum.right) / 2")
-        .transform_fold([*laws], as_=["law", "share"])
-    )
+    bins = named("distribution").transform_calculate(middle="(datum.left + datum.right) / 2")
+    base = bins.transform_fold([*laws], as_=["law", "share"])
     x = share("middle", "score")
     ticks, title = {"tickCount": 6, "format": ".2~f"}, "share of rows per bin (square-root scale)"
     y = amount("share", title, scale={"type": "sqrt"}, axis=ticks)
@@ -248,15 +238,11 @@ def distribution() -> Chart:
         "color": by("law", laws, [POSITIVE, ROWS, NEGATIVE]),
         "strokeDash": by("law", laws, [[1, 0], [6, 3], [2, 2]]),
     }
-    lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True).encode(
-        x=x, y=y, **look, tooltip=tooltip(("left", "score from"), ("share", "share of rows"))
-    )
-    area = (
-        base.transform_filter("datum.law === 'positive'")
-        .mark_area(interpolate="step", fill=POSITIVE, fillOpacity=0.15)
-        .encode(x=x, y=y)
-    )
-    return area + lines
+    tip = tooltip(("left", "score from"), ("share", "share of rows"))
+    lines = base.mark_line(interpolate="step", strokeWidth=2, clip=True)
+    positive = base.transform_filter("datum.law === 'positive'")
+    area = positive.mark_area(interpolate="step", fill=POSITIVE, fillOpacity=0.15)
+    return area.encode(x=x, y=y) + lines.encode(x=x, y=y, **look, tooltip=tip)
 
 
 def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
@@ -266,11 +252,8 @@ def by(field: str, names: list[str], values: list[Any]) -> dict[str, Any]:
 
 
 def _region(name: str) -> alt.Chart:
-    return (
-        named(name)
-        .mark_line(filled=True, fill=ROWS, fillOpacity=0.22, strokeWidth=0, interpolate="linear")
-        .encode(x="x:Q", y="y:Q", order="order:Q")
-    )
+    look: Spec = {"fill": ROWS, "fillOpacity": 0.22, "strokeWidth": 0, "interpolate": "linear"}
+    return named(name).mark_line(filled=True, **look).encode(x="x:Q", y="y:Q", order="order:Q")
 
 
 # Without negatives, noise may push the precision above 1; it is drawn at 1.
@@ -278,12 +261,9 @@ _DRAWN = "isValid(datum.precision) ? min(datum.precision, 1) : null"
 
 
 def _ring(x: str, y: str) -> alt.Chart:
-    return (
-        named("selected")
-        .transform_calculate(precision=_DRAWN)
-        .mark_point(size=150, stroke=INK, strokeWidth=2.5, filled=False, opacity=1, clip=True)
-        .encode(x=share(x, ""), y=share(y, ""))
-    )
+    chosen = named("selected").transform_calculate(precision=_DRAWN)
+    look: Spec = {"stroke": INK, "strokeWidth": 2.5, "filled": False, "opacity": 1, "clip": True}
+    return chosen.mark_point(size=150, **look).encode(x=share(x, ""), y=share(y, ""))
 
 
 @drawing(
@@ -297,11 +277,8 @@ def roc() -> Chart:
     """ROC curve with the region that bounds allow, and the chosen threshold."""
     x, y = share("fpr", "false positive rate"), share("tpr", "true positive rate (recall)")
     tip = tooltip(("threshold", "threshold"), ("fpr", "false positive rate"), ("tpr", "recall"))
-    line = (
-        named("curves")
-        .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True, interpolate="linear")
-        .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
-    )
+    line = named("curves").mark_line(interpolate="linear", **CURVE)
+    line = line.encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     return layer(_region("roc_bounds"), diagonal(), line, _ring("fpr", "tpr"))
 
 
@@ -316,17 +293,13 @@ def pr() -> Chart:
     """Precision-recall curve with the region that bounds allow, and the chosen threshold."""
     x, y = share("tpr", "recall"), share("precision", "precision")
     tip = tooltip(("threshold", "threshold"), ("tpr", "recall"), ("precision", "precision"))
-    line = (
-        named("curves")
-        .transform_calculate(precision=_DRAWN)
-        .transform_filter("isValid(datum.precision) && datum.enough")
-        # Of all thresholds with the same recall the highest is the best; the others would be a
-        # vertical stroke.
-        .transform_joinaggregate(highest="max(threshold)", groupby=["tpr"])
-        .transform_filter("datum.threshold === datum.highest")
-        .mark_line(stroke=POSITIVE, strokeWidth=2, clip=True)
-        .encode(x=x, y=y, order="threshold:Q", tooltip=tip)
-    )
+    known = named("curves").transform_calculate(precision=_DRAWN)
+    known = known.transform_filter("isValid(datum.precision) && datum.enough")
+    # Of all thresholds with the same recall the highest is the best; the others would be a
+    # vertical stroke.
+    best = known.transform_joinaggregate(highest="max(threshold)", groupby=["tpr"])
+    best = best.transform_filter("datum.threshold === datum.highest")
+    line = best.mark_line(**CURVE).encode(x=x, y=y, order="threshold:Q", tooltip=tip)
     level = named("now").mark_rule(**DASHED, strokeWidth=1.2).encode(y=share("prior", "precision"))
     return layer(_region("pr_bounds"), level, line, _ring("tpr", "precision"))
 
@@ -343,23 +316,19 @@ def pr() -> Chart:
 def threshold() -> Chart:
     """Precision, guaranteed precision, recall, F1 and share flagged against the threshold."""
     kinds = ["precision", "promised", "tpr", "f_beta", "ppr"]
-    lines = (
-        named("curves")
-        .transform_calculate(precision=f"datum.enough ? ({_DRAWN}) : null")
-        .transform_calculate(promised="datum.enough && datum.promised > 0 ? datum.promised : null")
-        .transform_fold([*kinds], as_=["kind", "share"])
-        .transform_filter("isValid(datum.share)")
-        .mark_line(strokeWidth=2, clip=True)
-        .encode(
-            x=share("threshold", "threshold"),
-            y=share("share", "share"),
-            color=by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
-            strokeDash=by("kind", kinds, [[1, 0], [2, 2], [6, 3], [1, 0], [8, 3, 2, 3]]),
-            tooltip=tooltip(("threshold", "threshold"), ("share", "share")),
-        )
-    )
-    rule = named("selected").mark_rule(stroke=INK, strokeWidth=1.5)
-    return layer(lines, rule.encode(x=share("threshold", "threshold")))
+    promised = "datum.enough && datum.promised > 0 ? datum.promised : null"
+    known = named("curves").transform_calculate(precision=f"datum.enough ? ({_DRAWN}) : null")
+    known = known.transform_calculate(promised=promised)
+    folded = known.transform_fold([*kinds], as_=["kind", "share"])
+    lines = folded.transform_filter("isValid(datum.share)").mark_line(strokeWidth=2, clip=True)
+    x, y = share("threshold", "threshold"), share("share", "share")
+    look = {
+        "color": by("kind", kinds, [POSITIVE, POSITIVE, NEGATIVE, "var(--third)", ROWS]),
+        "strokeDash": by("kind", kinds, [[1, 0], [2, 2], [6, 3], [1, 0], [8, 3, 2, 3]]),
+    }
+    tip = tooltip(("threshold", "threshold"), ("share", "share"))
+    rule = named("selected").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
+    return layer(lines.encode(x=x, y=y, **look, tooltip=tip), rule)
 
 
 @drawing(
@@ -371,32 +340,24 @@ def threshold() -> Chart:
 )
 def prior_curve() -> Chart:
     """Calibration error against the prior, with its interval and the largest possible prior."""
-    base = named("prior_curve")
-    x = share("prior", "share of positives (prior)")
-    y = amount("ece", "calibration error")
-    band = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_area(fill=POSITIVE, fillOpacity=0.15)
-        .encode(x=x, y={**y, "field": "low"}, y2="high")
-    )
-    tips = [
-        tooltip(("prior", "prior"), error)
-        for error in (("ece", "plain error"), ("debiased_ece", "debiased error"))
-    ]
+    base, title = named("prior_curve"), "share of positives (prior)"
+    x, y = share("prior", title), amount("ece", "calibration error")
+    band = base.transform_filter("isValid(datum.low)").mark_area(fill=POSITIVE, fillOpacity=0.15)
     plain = base.mark_line(stroke=ROWS, strokeWidth=1.5, strokeDash=[6, 3])
-    debiased = (
-        base.transform_filter("isValid(datum.debiased_ece)")
-        .mark_line(stroke=POSITIVE, strokeWidth=2)
-        .encode(x=x, y={**y, "field": "debiased_ece"}, tooltip=tips[1])
+    known = base.transform_filter("isValid(datum.debiased_ece)")
+    debiased = known.mark_line(stroke=POSITIVE, strokeWidth=2)
+    errors = ("ece", "plain error"), ("debiased_ece", "debiased error")
+    tips = [tooltip(("prior", "prior"), error) for error in errors]
+    now = named("now")
+    limit = now.transform_filter("isValid(datum.largest_prior)")
+    limit = limit.mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
+    return layer(
+        band.encode(x=x, y=y | {"field": "low"}, y2="high"),
+        plain.encode(x=x, y=y, tooltip=tips[0]),
+        debiased.encode(x=x, y=y | {"field": "debiased_ece"}, tooltip=tips[1]),
+        limit.encode(x=share("largest_prior", title)),
+        now.mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x),
     )
-    now = named("now").mark_rule(stroke=INK, strokeWidth=1.5).encode(x=x)
-    limit = (
-        named("now")
-        .transform_filter("isValid(datum.largest_prior)")
-        .mark_rule(stroke=NEGATIVE, strokeDash=[3, 3], strokeWidth=1.5)
-        .encode(x=share("largest_prior", "share of positives (prior)"))
-    )
-    return layer(band, plain.encode(x=x, y=y, tooltip=tips[0]), debiased, limit, now)
 
 
 class Look(NamedTuple):
@@ -418,15 +379,17 @@ LOOKS = (
 SIDES = (Look(NEGATIVE, [1, 0], "square"), Look(POSITIVE, [1, 0], "circle"))
 
 
-def _looks(field: str, names: list[str], looks: tuple[Look, ...], part: str) -> dict[str, Any]:
+def _looks(field: str, names: list[str], part: str, looks: tuple[Look, ...] = LOOKS) -> Spec:
     values = [getattr(looks[k % len(looks)], part) for k in range(len(names))]
     return by(field, names, values)
 
 
-def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xlabel: str) -> Chart:
+def overlay(
+    data: str, field: str, names: list[str], xlabel: str, looks: tuple[Look, ...] = LOOKS
+) -> Chart:
     """Reliability diagrams on the same axes, distinguished by color, dashes and shape."""
     base = clipped(data)
-    look = {part: _looks(field, names, looks, part) for part in Look._fields}
+    look = {part: _looks(field, names, part, looks) for part in Look._fields}
     both = {"x": share("score", xlabel), "color": look["color"]}
     bars = base.mark_rule(strokeWidth=2, opacity=0.4).encode(**both, **INTERVAL)
     both |= {"y": share("shown", TALL)}
@@ -444,9 +407,8 @@ def overlay(data: str, field: str, names: list[str], looks: tuple[Look, ...], xl
 )
 def recalibration() -> Chart:
     """Reliability diagrams before and after recalibration."""
-    return overlay(
-        "recalibration", "side", ["before", "after"], SIDES, "score, before or after recalibration"
-    )
+    title = "score, before or after recalibration"
+    return overlay("recalibration", "side", ["before", "after"], title, SIDES)
 
 
 @drawing(
@@ -457,7 +419,7 @@ def recalibration() -> Chart:
 )
 def truth() -> Chart:
     """Reliability diagrams from positives and unlabeled rows, and from all labels."""
-    return overlay("truth", "side", ["positives and unlabeled", "all labels"], SIDES, "score")
+    return overlay("truth", "side", ["positives and unlabeled", "all labels"], "score", SIDES)
 
 
 REVIEWED = ["review", "labeled positives", "both"]
@@ -474,13 +436,11 @@ def audit() -> Chart:
     y = kind("metric", labelLimit=140)
     offset = {"field": "side", "type": "nominal", "sort": REVIEWED}
     tip = tooltip(("value", "value"), *ENDS, name="side")
-    looks = {name: _looks("side", REVIEWED, LOOKS, name) for name in ("color", "shape")}
+    looks = {name: _looks("side", REVIEWED, name) for name in ("color", "shape")}
     return layer(*intervals("audit", share("", "value"), y, tip, yOffset=offset, **looks))
 
 
-def intervals(
-    data: str, x: Spec, y: Spec, tip: list[dict[str, str]], **look: Spec
-) -> tuple[Chart, Chart]:
+def intervals(data: str, x: Spec, y: Spec, tip: list[Spec], **look: Spec) -> tuple[Chart, Chart]:
     """Return horizontal intervals and the points in them; all look the same by default."""
     base, alike = named(data), not look
     style: Spec = {"stroke": POSITIVE} if alike else {}
@@ -515,7 +475,7 @@ def difference(data: str, title: str, names: list[str]) -> Chart:
     y = kind("model", labelLimit=110)
     ticks = {"tickCount": 4, "labelFlush": False, "labelOverlap": True}
     x = amount("value", f"difference in {in_sentence(title)}", axis=ticks)
-    looks = {part: _looks("model", names, LOOKS, part) for part in ("color", "shape")}
+    looks = {part: _looks("model", names, part) for part in ("color", "shape")}
     tip = tooltip(("value", "difference"), *ENDS)
     return layer(_zero(x), *intervals(data, x, y, tip, **looks))
 
@@ -524,7 +484,7 @@ def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
     """Draw a criterion for each model against the prior, and mark the `crossings`, if any."""
     x = share("prior", "share of positives (prior)") | {"scale": {"zero": False, "nice": False}}
     y = amount("value", in_sentence(title), scale={"zero": False})
-    color, dash = (_looks("model", names, LOOKS, part) for part in ("color", "dash"))
+    color, dash = (_looks("model", names, part) for part in ("color", "dash"))
     tip = tooltip(("prior", "prior"), ("value", "value"), name="model")
     lines = named(data).mark_line(strokeWidth=2)
     now = named("now").mark_rule(stroke=INK, strokeWidth=1.2)
@@ -533,3 +493,24 @@ def order(data: str, crossings: str, title: str, names: list[str]) -> Chart:
         turns = named(crossings).mark_rule(stroke=FAINT, strokeDash=[3, 3])
         layers.append(turns.encode(x=x))
     return layer(*layers)
+
+
+def over_time(name: str, title: str) -> Chart:
+    """Draw a metric over time: its band, its value, alarms, and the reference."""
+    x = kind("period", labelOverlap="greedy", labelAngle=0, grid=False) | {"sort": None}
+    y = amount("value", in_sentence(title), scale={"zero": False})
+    base = named(f"time_{name}")
+    color = {
+        "condition": {"test": "datum.moved !== ''", "value": NEGATIVE},
+        "value": POSITIVE,
+    }
+    moved = {"field": "moved", "type": "nominal", "title": "moved"}
+    tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
+    bars = base.mark_rule(strokeWidth=6, opacity=0.3)
+    points = base.mark_point(filled=True, opacity=1, size=55)
+    return layer(
+        named(f"start_{name}").mark_rule(**DASHED).encode(y=y),
+        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
+        bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
+        points.encode(x=x, y=y, color=color, tooltip=tip),
+    )

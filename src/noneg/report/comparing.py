@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.report.charts import (
-    LOOKS,
-    PERFECT,
-    Drawing,
-    difference,
-    order,
-    overlay,
-)
+from noneg.report import charts
 from noneg.report.document import (
     About,
     Document,
@@ -40,6 +33,7 @@ if TYPE_CHECKING:
     from noneg.performance import Ordering
     from noneg.report.document import Cell, Part
     from noneg.report.payload import Rows
+    from noneg.results import Estimate
 
 PRIORS = 61  # Number of points on the curves over the prior.
 
@@ -67,12 +61,10 @@ def comparison_to_html(
     True
     """
     about = about or About(title="Which model is best?")
-    return page(comparison_document(comparison, about, tuple(warnings)))
+    return page(comparison_document(comparison, about, warnings))
 
 
-def comparison_document(
-    comparison: Comparison, about: About, warnings: tuple[str, ...]
-) -> Document:
+def comparison_document(comparison: Comparison, about: About, warnings: Sequence[str]) -> Document:
     """Return the content of the page."""
     return Document.of(
         _verdict(comparison),
@@ -82,7 +74,7 @@ def comparison_document(
         about.section(),
         title=about.title,
         subtitle=_sample(comparison),
-        warnings=warnings,
+        warnings=tuple(warnings),
     )
 
 
@@ -116,19 +108,22 @@ def _groups(comparison: Comparison) -> tuple[Section, ...]:
         for group, criteria in comparison.groups.items()
         for found in criteria.values()
     ]
-    level = interval_title(comparison.level)
-    header = ("group", "criterion", "best", "next", "difference", level)
-    table = Table(header, rows, "Best model by group", sortable=True)
+    table = Table.of_estimates(
+        ("group", "criterion", "best", "next", "difference"),
+        rows,
+        interval_title(comparison.level),
+        first=4,
+        caption="Best model by group",
+        sortable=True,
+    )
     return (Section.of("groups", "By group", say("compared_groups"), table),)
 
 
-def _leader(found: Compared) -> tuple[Cell, ...]:
+def _leader(found: Compared) -> tuple[str, str, Estimate | None]:
     """Return the winner, if there is one, and the difference from the closest other model."""
-    best = found.winner or "no clear winner"
-    if not found.differences:
-        return best, "", *estimate_cells(None)
-    close = min(found.differences, key=lambda name: abs(found.differences[name].value))
-    return best, close, *estimate_cells(found.differences[close])
+    gaps = found.differences
+    close = min(gaps, key=lambda name: abs(gaps[name].value), default="")
+    return found.winner or "no clear winner", close, gaps.get(close)
 
 
 def _sample(comparison: Comparison) -> str:
@@ -140,11 +135,11 @@ def _verdict(comparison: Comparison) -> Iterator[str]:
     for found in comparison.criteria.values():
         if found.winner is not None:
             wins.setdefault(found.winner, []).append(in_sentence(found.title))
-    tied = [found for found in comparison.criteria.values() if len(found.leaders) > 1]
     ties = [
         in_sentence(found.title)
         + (f" (differences below {found.visible:.4f} are not detectable)" if _hidden(found) else "")
-        for found in tied
+        for found in comparison.criteria.values()
+        if len(found.leaders) > 1
     ]
     yield _first(wins, everything=all(x.winner for x in comparison.criteria.values()))
     if len(wins) > 1:
@@ -262,26 +257,26 @@ def _orders(comparison: Comparison) -> Iterator[str]:
         yield say("compared_steady", low=low, high=high, titles=", ".join(steady))
 
 
-def _overlay(names: list[str], data: Rows) -> Drawing:
+def _overlay(names: list[str], data: Rows) -> charts.Drawing:
     legend = [
-        ("dashed" if k else "stroke", f"model-{k % len(LOOKS)}", f"{name} ({look.shape})")
-        for k, (name, look) in enumerate(zip(names, cycle(LOOKS), strict=False))
+        ("dashed" if k else "stroke", f"model-{k % len(charts.LOOKS)}", f"{name} ({look.shape})")
+        for k, (name, look) in enumerate(zip(names, cycle(charts.LOOKS), strict=False))
     ]
-    return Drawing(
+    return charts.Drawing(
         name="models",
-        build=partial(overlay, "models", "model", names, LOOKS, "mean score in each range"),
+        build=partial(charts.overlay, "models", "model", names, "mean score in each range"),
         description="Reliability diagrams of all models, overlaid.",
-        legend=(*legend, PERFECT),
+        legend=(*legend, charts.PERFECT),
         height=320,
         rows={"models": data},
     )
 
 
-def _difference(found: Compared, names: list[str]) -> Drawing:
+def _difference(found: Compared, names: list[str]) -> charts.Drawing:
     name = f"difference_{found.name}"
-    return Drawing(
+    return charts.Drawing(
         name=name,
-        build=partial(difference, name, found.title, names),
+        build=partial(charts.difference, name, found.title, names),
         description=f"{found.title}: differences with intervals.",
         title="Difference",
         height=max(90, 42 * (len(names) - 1) + 30),
@@ -289,12 +284,12 @@ def _difference(found: Compared, names: list[str]) -> Drawing:
     )
 
 
-def _order_chart(found: Compared, ordering: Ordering, comparison: Comparison) -> Drawing:
+def _order_chart(found: Compared, ordering: Ordering, comparison: Comparison) -> charts.Drawing:
     name, crossing = f"order_{found.name}", f"crossing_{found.name}"
-    turns = [{"prior": x} for x in ordering.crossings]
-    return Drawing(
+    turns, models = [{"prior": x} for x in ordering.crossings], list(comparison.models)
+    return charts.Drawing(
         name=name,
-        build=partial(order, name, crossing if turns else "", found.title, list(comparison.models)),
+        build=partial(charts.order, name, crossing if turns else "", found.title, models),
         description=f"{found.title} of each model against the class prior.",
         title="Effect of the prior",
         height=260,

@@ -57,7 +57,7 @@ def document(
     return Document(
         title=about.title,
         subtitle=words.sample(evaluation),
-        verdict=_verdict(evaluation),
+        verdict=tuple(_verdict(evaluation)),
         code=evaluation.verdict.code,
         sample=Sentence(words.plain_sample(evaluation), "sample"),
         action=_action(evaluation, about),
@@ -83,25 +83,22 @@ def document(
     )
 
 
-def _verdict(evaluation: Evaluation) -> tuple[Sentence, ...]:
-    error, prior = headline(evaluation), evaluation.prior.value
-    where = (
-        say("where_impossible")
-        if evaluation.verdict.key == "verdict_contradicted"
-        else words.verdict_where(points(evaluation), rejected=rejects(evaluation))
-    )
-    first = Sentence(evaluation.verdict.sentence, "verdict_title")
-    others = [Sentence(where, "verdict_where")]
-    if evaluation.verdict.key != "verdict_contradicted":
-        others.append(Sentence(words.verdict_error(error, prior), "verdict_error"))
-        others.extend(_selection(evaluation))
-    if evaluation.is_labeled:
-        return (first, *others)
-    changes = Sentence(words.depends(evaluation), "depends")
-    if evaluation.prior_kind != "unknown":
-        return (first, *others, changes)
-    estimate = Sentence(words.verdict_estimate(evaluation))
-    return (first, estimate, changes, *others)
+def _verdict(evaluation: Evaluation) -> Iterator[Sentence]:
+    """Yield the verdict; if the prior is unknown, what follows from that comes first."""
+    changes = [] if evaluation.is_labeled else [Sentence(words.depends(evaluation), "depends")]
+    yield Sentence(evaluation.verdict.sentence, "verdict_title")
+    if evaluation.prior_kind == "unknown":
+        yield Sentence(words.verdict_estimate(evaluation))
+        yield changes.pop()
+    if evaluation.verdict.key == "verdict_contradicted":
+        yield Sentence(say("where_impossible"), "verdict_where")
+    else:
+        where = words.verdict_where(points(evaluation), rejected=rejects(evaluation))
+        error = words.verdict_error(headline(evaluation), evaluation.prior.value)
+        yield Sentence(where, "verdict_where")
+        yield Sentence(error, "verdict_error")
+        yield from _selection(evaluation)
+    yield from changes
 
 
 def _action(evaluation: Evaluation, about: About) -> tuple[Sentence, Sentence]:
@@ -298,8 +295,10 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
     found = evaluation.recalibration
     if found is None:
         return
-    if found.chosen == Identity.name:
-        yield _unchanged(found)
+    title = "Can the scores be recalibrated?"
+    if found.chosen == Identity.name:  # Before and after are the same.
+        text = say("repair_none", folds=found.folds)
+        yield Section.of("recalibration", title, text, *found.warnings, still=True)
         return
     before, after = found.errors[RECOMMENDED]
     change = found.change["brier"]
@@ -310,30 +309,19 @@ def _recalibration(evaluation: Evaluation) -> Iterator[Section]:
         (METRICS[name].title, Number(one), Number(other))
         for name, (one, other) in found.errors.items()
     ]
+    prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
+    use = say("repair_chosen", chosen=found.chosen, prior=prior)
     caption = "Before and after, on rows used for neither selection nor fitting"
     yield Section.of(
         "recalibration",
-        "Can the scores be recalibrated?",
-        *(text, *found.warnings, _use(evaluation, found)),
+        title,
+        *(text, *found.warnings, use),
         Table(("", "before", "after"), rows, caption),
         *_mapped(found, evaluation.level),
         charts.recalibration.of(overlaid(found.reliability)),
         code=found.calibrator.to_json(),
         still=True,
     )
-
-
-def _unchanged(found: HeldOut) -> Section:
-    """Say that no map was chosen; before and after are the same."""
-    text = say("repair_none", folds=found.folds)
-    title = "Can the scores be recalibrated?"
-    return Section.of("recalibration", title, text, *found.warnings, still=True)
-
-
-def _use(evaluation: Evaluation, found: HeldOut) -> str:
-    """Say which map was chosen, what it holds for, and how to apply it."""
-    prior = "" if evaluation.is_labeled else " Another prior needs another calibrator."
-    return say("repair_chosen", chosen=found.chosen, prior=prior)
 
 
 def _mapped(found: HeldOut, level: float) -> Iterator[Table]:

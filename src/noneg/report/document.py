@@ -137,6 +137,25 @@ class Table:
     sortable: bool = False
     worded: bool = False
 
+    @classmethod
+    def of_estimates(
+        cls,
+        header: Sequence[str],
+        rows: Iterable[Sequence[Any]],
+        ends: str,
+        *,
+        first: int = 1,
+        digits: int = 4,
+        **options: Any,  # noqa: ANN401
+    ) -> Table:
+        """Return a table whose cells from column `first` on are estimates, or None.
+
+        Each of them takes two columns: the number, and its interval under the header `ends`.
+        """
+        titles = [*header[:first], *(title for name in header[first:] for title in (name, ends))]
+        cells = [(*row[:first], *estimate_cells(*row[first:], digits=digits)) for row in rows]
+        return cls(titles, cells, **options)
+
 
 @dataclass(frozen=True)
 class Sentence:

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS
 from noneg.monitoring import NAMED, TESTS, spent
-from noneg.report.charts import (
-    DASHED,
-    ENDS,
-    NEGATIVE,
-    POSITIVE,
-    Drawing,
-    amount,
-    kind,
-    layer,
-    named,
-    tooltip,
-)
+from noneg.report.charts import Drawing, over_time
 from noneg.report.document import (
     About,
     Document,
@@ -28,18 +17,16 @@ from noneg.report.document import (
     Section,
     Sentence,
     Table,
-    estimate_cells,
     estimate_row,
 )
 from noneg.report.html import notebook_cell, page
 from noneg.results import count
-from noneg.sentences import in_sentence, say
+from noneg.sentences import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from noneg.monitoring import Monitoring
-    from noneg.report.charts import Chart
     from noneg.report.document import Cell
 
 TITLE = "What changed?"
@@ -184,19 +171,20 @@ def _moved(monitoring: Monitoring) -> Section:
 def _numbers(monitoring: Monitoring) -> Section:
     """Return all metrics in one table, for a terminal."""
     names = _watched(monitoring)
-    header = ("", *(x for name in names for x in (_title(monitoring, name), "band")))
     rows = [
-        (look.name, *estimate_cells(*(look.found(name) for name in names)))
+        (look.name, *(look.found(name) for name in names))
         for look in (monitoring.reference, *monitoring.looks)
     ]
-    return Section.of("numbers", "Over time", Table(header, rows))
+    header = ("", *(_title(monitoring, name) for name in names))
+    return Section.of("numbers", "Over time", Table.of_estimates(header, rows, "band"))
 
 
 def _metric(monitoring: Monitoring, name: str) -> Section:
     """Return a metric at the reference and in each period, as a chart and a table."""
     title, looks = _title(monitoring, name), (monitoring.reference, *monitoring.looks)
-    rows = [(look.name, *estimate_cells(look.found(name))) for look in looks]
-    table = Table(("", "value", f"{100 * monitoring.level:.6g}% band"), rows, title)
+    rows = [(look.name, look.found(name)) for look in looks]
+    ends = f"{100 * monitoring.level:.6g}% band"
+    table = Table.of_estimates(("", "value"), rows, ends, caption=title)
     over = [
         {"period": look.name, **estimate_row(one), "moved": ", ".join(look.moved)}
         for look in looks
@@ -213,21 +201,3 @@ def _metric(monitoring: Monitoring, name: str) -> Section:
         rows={f"start_{name}": reference, f"time_{name}": over},
     )
     return Section.of(name, title, table, chart)
-
-
-def over_time(name: str, title: str) -> Chart:
-    """Draw a metric over time: its band, its value, alarms, and the reference."""
-    x = kind("period", labelOverlap="greedy", labelAngle=0, grid=False) | {"sort": None}
-    y = amount("value", in_sentence(title), scale={"zero": False})
-    base = named(f"time_{name}")
-    color = {"condition": {"test": "datum.moved !== ''", "value": NEGATIVE}, "value": POSITIVE}
-    moved = {"field": "moved", "type": "nominal", "title": "moved"}
-    tip = [*tooltip(("value", "value"), *ENDS, name="period"), moved]
-    bars = base.mark_rule(strokeWidth=6, opacity=0.3)
-    points = base.mark_point(filled=True, opacity=1, size=55)
-    return layer(
-        named(f"start_{name}").mark_rule(**DASHED).encode(y=y),
-        base.mark_line(stroke=POSITIVE, strokeWidth=1.2).encode(x=x, y=y),
-        bars.encode(x=x, y=y | {"field": "low"}, y2="high", color=color),
-        points.encode(x=x, y=y, color=color, tooltip=tip),
-    )

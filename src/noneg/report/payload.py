@@ -40,6 +40,10 @@ _UPPER = ([0, 0, 0, 1, 1, 2], [0, 1, 2, 1, 2, 2])
 MOVING = {"prior", "negatives", "positives", "mean_score", "all_labeled", "outside"}
 
 
+# Known facts about the rows.
+SIZES = ("n_positive", "n_unlabeled", "n_marginal", "bins")
+FACTS = ("setting", "level", "consistent", *SIZES, "selection")
+
 # Cost of decisions in the zero-one risk.
 ZERO_ONE = np.array([[0.0, 1.0], [1.0, 0.0]])
 
@@ -67,7 +71,9 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
     """Return the data that the page computes with; `reading` as in `About`."""
     selection = evaluation.selection_sums
     return {
-        **_facts(evaluation),
+        **_some(evaluation, FACTS),
+        "prior": evaluation.prior.value,
+        "prior_ends": [evaluation.prior.low, evaluation.prior.high],
         **_said(evaluation, reading),
         "rules": {
             name: {"matrix": rule.matrix, "by_odds": rule.by_odds, "range": [rule.low, rule.high]}
@@ -84,13 +90,6 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
         ),
         "given": _over_priors(evaluation),
     }
-
-
-def _facts(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the known facts about the rows and the prior."""
-    names = ("setting", "level", "consistent", "n_positive", "n_unlabeled", "n_marginal", "bins")
-    prior, found = evaluation.prior, _some(evaluation, (*names, "selection"))
-    return found | {"prior": prior.value, "prior_ends": [prior.low, prior.high]}
 
 
 def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
@@ -110,28 +109,22 @@ def _said(evaluation: Evaluation, reading: str) -> dict[str, Any]:
         "verdict_codes": CODES,
         "headline": headline(evaluation).to_dict(),
         "warned": bool(evaluation.warnings),
-        "other_warnings": _steady_warnings(evaluation),
+        # The warnings that do not depend on the prior.
+        "other_warnings": [x for x in evaluation.warnings if getattr(x, "code", "") not in MOVING],
     }
 
 
 def _over_priors(evaluation: Evaluation) -> dict[str, Rows]:
-    """Return the chart data at the given prior if it is only known to lie in an interval."""
+    """Return the chart data at the given prior if it is only known to lie in an interval.
+
+    They are only drawn, so they have as many digits as a picture shows.
+    """
     if evaluation.prior.low == evaluation.prior.high:
         return {}
     return {
-        "roc_bounds": _rounded(bounds(evaluation, "fpr", "tpr")),
-        "pr_bounds": _rounded(bounds(evaluation, "recall", "precision")),
+        name: [{key: round(x, 4) for key, x in row.items()} for row in bounds(evaluation, *axes)]
+        for name, axes in OUTLINED.items()
     }
-
-
-def _rounded(rows: Rows) -> Rows:
-    """Return rows that are only drawn, with as many digits as a picture shows."""
-    return [{k: round(x, 4) if isinstance(x, float) else x for k, x in row.items()} for row in rows]
-
-
-def _steady_warnings(evaluation: Evaluation) -> list[str]:
-    """Return the warnings that do not depend on the prior."""
-    return [text for text in evaluation.warnings if getattr(text, "code", "") not in MOVING]
 
 
 def data_names(spec: Any) -> set[str]:  # noqa: ANN401
@@ -197,6 +190,9 @@ Rows: TypeAlias = list[Row]
 # Columns of the curves over thresholds, and the rules that compute them.
 DRAWN = {"fpr": "false_positive_rate", "precision": "precision", "f_beta": "f_beta"}
 
+# Axes of the regions between bounding curves.
+OUTLINED = {"roc_bounds": ("fpr", "tpr"), "pr_bounds": ("recall", "precision")}
+
 
 def datasets(evaluation: Evaluation) -> dict[str, Rows]:
     """Return the rows of every chart."""
@@ -205,8 +201,7 @@ def datasets(evaluation: Evaluation) -> dict[str, Rows]:
         "smooth": smooth(evaluation),
         "distribution": distribution(evaluation),
         "curves": curves(evaluation),
-        "roc_bounds": bounds(evaluation, "fpr", "tpr"),
-        "pr_bounds": bounds(evaluation, "recall", "precision"),
+        **{name: bounds(evaluation, *axes) for name, axes in OUTLINED.items()},
         "prior_curve": prior_curve(evaluation),
         "now": [now(evaluation)],
         "selected": [],
@@ -251,7 +246,7 @@ def bounds(evaluation: Evaluation, x: str, y: str) -> Rows:
     if found is None:
         return []
     sides = [(found.upper[x], found.upper[y]), (found.lower[x][::-1], found.lower[y][::-1])]
-    outline = np.concatenate([np.stack(side) for side in sides], axis=1)
+    outline = np.concatenate(sides, axis=1)
     kept = outline[:, np.isfinite(outline).all(axis=0)]
     return as_rows({"order": np.arange(float(kept.shape[1])), "x": kept[0], "y": kept[1]})
 

@@ -224,8 +224,10 @@ def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:
     deviates significantly from the diagonal, judged by simultaneous intervals.
     """
     runs = _runs(diagram)
+    if not runs and rejected:
+        return say("where_together")
     if not runs:
-        return say("where_together") if rejected else _nowhere(diagram)
+        return say("where_nowhere", **_example(min(diagram, key=lambda p: abs(p.score - 0.5))))
     runs.sort(key=_weight, reverse=True)
     first, *others = runs
     worst = max((point for point in first if point.side), key=lambda point: point.gap)
@@ -235,49 +237,33 @@ def verdict_where(diagram: Sequence[Point], *, rejected: bool = True) -> str:
     return text if rejected else f"{text} {say('where_weak')}"
 
 
-def _nowhere(diagram: Sequence[Point]) -> str:
-    """Say that no range is off, with the score nearest to a half as an example."""
-    return say("where_nowhere", **_example(min(diagram, key=lambda point: abs(point.score - 0.5))))
-
-
 def _example(point: Point) -> dict[str, str]:
-    shares = {"frequency": point.frequency, "low": point.low, "high": point.high}
-    return {"score": short(point.score)} | {name: _clipped(x) for name, x in shares.items()}
+    shares = {name: getattr(point, name) for name in ("score", "frequency", "low", "high")}
+    return {name: short(min(x, 1.0)) for name, x in shares.items()}
 
 
 def _named(run: list[Point], diagram: Sequence[Point]) -> dict[str, str]:
-    return {"range": _range(run, diagram), "direction": _direction(run)}
-
-
-def _clipped(x: float) -> str:
-    return short(min(x, 1.0))
+    direction = "low" if run[0].frequency > run[0].score else "high"
+    return {"range": _range(run, diagram), "direction": direction}
 
 
 def _runs(diagram: Sequence[Point]) -> list[list[Point]]:
-    """Return runs of points on one side of the diagonal that include a significant deviation."""
-    sides = groupby(diagram, key=lambda point: point.frequency > point.score)
-    runs = [list(run) for _, run in sides]
-    return [_trimmed(run) for run in runs if any(point.side for point in run)]
-
-
-def _trimmed(run: list[Point]) -> list[Point]:
-    """Remove points at both ends that do not deviate significantly."""
-    sure = [i for i, point in enumerate(run) if point.side]
-    return run[sure[0] : sure[-1] + 1]
+    """Return runs on one side of the diagonal, each from its first to its last sure deviation."""
+    runs = []
+    for _, side in groupby(diagram, key=lambda point: point.frequency > point.score):
+        run = list(side)
+        sure = [i for i, point in enumerate(run) if point.side]
+        runs += [run[sure[0] : sure[-1] + 1]] if sure else []
+    return runs
 
 
 def _weight(run: list[Point]) -> float:
     return sum(point.weight for point in run)
 
 
-def _direction(run: list[Point]) -> str:
-    return "low" if run[0].frequency > run[0].score else "high"
-
-
 def _range(run: list[Point], diagram: Sequence[Point]) -> str:
-    from_start, to_end = run[0] is diagram[0], run[-1] is diagram[-1]
     kinds = {(1, 1): "whole", (0, 1): "above", (1, 0): "up_to", (0, 0): "between"}
-    kind = kinds[from_start, to_end]
+    kind = kinds[run[0] is diagram[0], run[-1] is diagram[-1]]
     return say(f"range_{kind}", left=short(run[0].left), right=short(run[-1].right))
 
 
