@@ -305,10 +305,15 @@ def count_above(unlabeled: Floats, positive: Floats) -> tuple[Floats, Floats, Fl
     n_unlabeled, n_positive : ndarray
         Number of rows in each group with ``s >= threshold``.
     """
-    distinct = np.unique(np.concatenate([unlabeled, positive]))[::-1]
-    thresholds = np.concatenate([[np.inf], distinct])
+    both = np.concatenate([unlabeled, positive])
+    # Stable sorting merges the two groups, since each is in order.
+    order = np.argsort(both, kind="stable")
+    ordered, from_positive = both[order], order >= unlabeled.size
+    first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: both.size])
+    positive_below = np.cumsum(from_positive)[first] - from_positive[first]
+    below = first - positive_below, positive_below
     n_unlabeled, n_positive = (
-        (group.size - np.searchsorted(group, thresholds)).astype(np.float64)
-        for group in (unlabeled, positive)
+        np.append(0.0, group.size - count[::-1])
+        for group, count in zip((unlabeled, positive), below, strict=True)
     )
-    return thresholds, n_unlabeled, n_positive
+    return np.append(np.inf, ordered[first][::-1]), n_unlabeled, n_positive
