@@ -455,14 +455,13 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # Rows with importance weights cannot be counted.
         return None
-    ranking = problem.ranking
     return RankBounds(
-        unlabeled=ranking.unlabeled[::-1],
-        known=ranking.known(0)[::-1],
+        unlabeled=problem.unlabeled[::-1],
+        known=problem.known(0)[::-1],
         low=problem.band_at(0)[::-1],
         high=problem.band_at(1)[::-1],
-        n_unlabeled=ranking.n_unlabeled,
-        n_known=ranking.groups[0].total,
+        n_unlabeled=problem.n_unlabeled,
+        n_known=problem.groups[0].total,
         counts_known=problem.assumes.table == "all",
         lower=_bounding_curves(scores, cuts, "lower", level),
         upper=_bounding_curves(scores, cuts, "upper", level),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, Unpack
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def _curves(
     Tables are chosen by one of the rates, so that rate is already at its extreme. The first
     `origin` points stay at (0, 0).
     """
-    threshold = np.concatenate([np.full(origin, np.inf), problem.ranking.threshold])
+    threshold = np.concatenate([np.full(origin, np.inf), problem.threshold])
     points = np.zeros((len(_SIDES), len(rates), threshold.size))
     wide = problem.latent[0] < problem.latent[1]
     extremes = np.zeros_like(points) if wide else points
@@ -188,9 +188,6 @@ class _Side:
     threshold: Floats
     extremes: Points
     side: Side
-
-
-S = TypeVar("S", bound=_Side)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -276,6 +273,10 @@ class PrSide(_Side):
         return x, np.maximum.accumulate(y[::-1])[::-1]
 
 
+S = TypeVar("S", RocSide, PrSide)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class _Bounds(ResultTable):
     """Base class of results that state their assumptions."""
 
@@ -286,13 +287,14 @@ class _Bounds(ResultTable):
         return super().to_dict() | self.assumes.to_dict()
 
 
-class _TwoCurves(_Bounds):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class _TwoCurves(_Bounds, Generic[S]):
     """Base class of the bounds on ROC and PR curves."""
 
-    lower: RocSide | PrSide
-    upper: RocSide | PrSide
+    lower: S
+    upper: S
     _facts = ("auc", "envelope_auc")
-    _rates: tuple[str, str]
+    _rates: ClassVar[tuple[str, str]]
 
     @property
     def auc(self) -> tuple[float, float]:
@@ -312,8 +314,7 @@ class _TwoCurves(_Bounds):
         return table
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class RocBounds(_TwoCurves):
+class RocBounds(_TwoCurves[RocSide]):
     """Bounds on a ROC curve.
 
     Attributes
@@ -326,14 +327,10 @@ class RocBounds(_TwoCurves):
         Areas under the two unmodified curves, and under their monotone envelopes.
     """
 
-    lower: RocSide
-    upper: RocSide
-    assumes: Assumptions
     _rates = ("fpr", "tpr")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class PrBounds(_TwoCurves):
+class PrBounds(_TwoCurves[PrSide]):
     """Bounds on a precision-recall curve.
 
     Attributes
@@ -346,9 +343,6 @@ class PrBounds(_TwoCurves):
         Areas under the two unmodified curves, and under interpolated precision.
     """
 
-    lower: PrSide
-    upper: PrSide
-    assumes: Assumptions
     _rates = ("recall", "precision")
 
 
@@ -395,7 +389,6 @@ class ContingencyBounds(_Bounds):
     threshold: Floats
     lower: Tables
     upper: Tables
-    assumes: Assumptions
 
     def columns(self) -> dict[str, Floats]:
         """Return all entries as named columns."""
@@ -434,7 +427,7 @@ def contingency_bounds(
     """
     answers = [
         ContingencyBounds(
-            threshold=problem.ranking.threshold,
+            threshold=problem.threshold,
             lower=_chosen_tables(problem, "lower"),
             upper=_chosen_tables(problem, "upper"),
             assumes=problem.assumes,
@@ -478,7 +471,6 @@ class MetricBounds(_Bounds):
     low: Floats
     high: Floats
     metric: str
-    assumes: Assumptions
     _facts = ("metric",)
 
     def at(self, threshold: float) -> tuple[float, float]:
@@ -563,7 +555,7 @@ def table_rules() -> dict[str, Rule]:
 
 
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
-    low = np.full(problem.ranking.threshold.size, np.nan)
+    low = np.full(problem.threshold.size, np.nan)
     high = low.copy()
     for place, part in problem.blocks():
         for tables in _tables(part):
@@ -572,7 +564,7 @@ def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
             np.fmin(low[place], value, out=low[place])
             np.fmax(high[place], value, out=high[place])
     return MetricBounds(
-        threshold=problem.ranking.threshold,
+        threshold=problem.threshold,
         low=low,
         high=high,
         metric=name,
@@ -617,7 +609,6 @@ class RankCdf(_Bounds):
     low: Floats
     high: Floats
     unlabeled: Floats
-    assumes: Assumptions
 
     @property
     def better_than_random(self) -> Flags:
@@ -686,14 +677,13 @@ def rank_cdf(
         resamples=resamples,
         seed=seed,
     )
-    ranking = problem.ranking
-    share = ranking.groups[0].share()[0][ranking.rows[0]]
+    share = problem.groups[0].share()[0][problem.rows[0]]
     return RankCdf(
-        threshold=ranking.threshold,
-        rank=ranking.known(0) + ranking.known(1) + ranking.unlabeled,
+        threshold=problem.threshold,
+        rank=problem.known(0) + problem.known(1) + problem.unlabeled,
         share=share,
         low=problem.band_at(0),
         high=problem.band_at(1),
-        unlabeled=ranking.unlabeled / ranking.n_unlabeled,
+        unlabeled=problem.unlabeled / problem.n_unlabeled,
         assumes=problem.assumes,
     )
