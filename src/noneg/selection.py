@@ -476,11 +476,7 @@ def _noise_edges(scores: PUScores) -> Floats:
 
 
 def over_box(
-    scores: PUScores,
-    ends: Callable[[Law, float], Limits],
-    *,
-    box: Box | None = None,
-    grid: tuple[int, int] = VALUE_GRID,
+    scores: PUScores, ends: Callable[[Law, float], Limits | float], box: Box, grid: tuple[int, int]
 ) -> Limits:
     """Return the smallest lower and the largest upper end over priors and distributions.
 
@@ -488,38 +484,36 @@ def over_box(
     ----------
     scores : PUScores
     ends : callable
-        Maps a distribution and a prior to a lower and an upper end; monotone in all TPR values
-        together.
-    box : Box, optional
-        Defaults to the box of the scores.
+        Maps a distribution and a prior to a lower and an upper end, or to a value that is both;
+        monotone in all TPR values together.
+    box : Box
     grid : (int, int)
         Number of priors tried in an interval, and number of refinements around the best one.
     """
-    chosen = Box.of(scores) if box is None else box
 
     def limits(tried: Floats) -> tuple[Floats, Floats]:
-        found = np.array(
-            [
-                [ends(chosen.law(prior, top=top), prior) for top in (True, False)]
-                for prior in tried.tolist()
-            ]
-        )
+        found = np.empty((tried.size, 2, 2))
+        for pairs, prior in zip(found, tried.tolist(), strict=True):
+            for pair, top in zip(pairs, (True, False), strict=True):
+                pair[:] = ends(box.law(prior, top=top), prior)
         return found[..., 0].min(axis=1), found[..., 1].max(axis=1)
 
     priors = (np.nan, np.nan) if scores.prior is None else scores.prior_set
     return over_priors(limits, priors, *grid)
 
 
-def bounded(
+def bounded(  # noqa: PLR0913
     scores: PUScores,
     value: float,
-    point: Callable[[Law, float], float],
+    point: Callable[[Law, float], Limits | float],
     ends: Callable[[Law, float], Limits],
     level: float,
     *,
     reach: Limits,
     method: str,
     box: Box | None = None,
+    free: Box | None = None,
+    grid: tuple[int, int] = VALUE_GRID,
 ) -> Estimate:
     """Return an estimate with its identified range and an interval that covers range and noise.
 
@@ -529,18 +523,23 @@ def bounded(
     value : float
         The estimate if labeled positives are a random sample.
     point, ends : callable
-        The metric, and the ends of its interval, as functions of a distribution and a prior.
+        The metric, or limits for it without noise, and the ends of its interval, as functions of a
+        distribution and a prior.
     level : float
     reach : (float, float)
         Range of the metric.
     method : str
-    box : Box, optional
+    box, free : Box, optional
+        The distributions for the range and for the interval, by default those that the scores
+        allow, with and without the caps from the unlabeled rows.
+    grid : (int, int)
+        See `over_box`.
     """
-    identified = over_box(scores, lambda law, prior: (point(law, prior),) * 2, box=box)
+    box = Box.of(scores) if box is None else box
+    identified = over_box(scores, point, box, grid)
     # The noise of the caps is not that of a single share, so intervals ignore the caps.
-    free = (Box.of(scores) if box is None else box).without_caps()
-    low, high = over_box(scores, ends, box=free, grid=LIMIT_GRID)
-    return assembled(scores, value, identified, (low, high), level, reach=reach, method=method)
+    limits = over_box(scores, ends, free or box.without_caps(), LIMIT_GRID)
+    return assembled(scores, value, identified, limits, level, reach=reach, method=method)
 
 
 def assembled(

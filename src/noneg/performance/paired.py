@@ -60,8 +60,8 @@ from noneg.selection import (
     ROUNDING,
     Box,
     assembled,
+    bounded,
     is_selected,
-    over_box,
     smallest_factor,
 )
 
@@ -463,16 +463,24 @@ class Differences:
 
     def _selected(self, criterion: Metric, one: str, other: str, value: float) -> Estimate:
         """Return the difference with its range over priors and selection."""
+        scores, level, reach = self.scores[one], self.level, (-np.inf, np.inf)
         if criterion.name in ERRORS:
             # Bounding each error separately is valid, but wider than bounding them jointly.
-            a, b = (criterion.estimate(self.scores[m], level=self.level) for m in (one, other))
+            a, b = (criterion.estimate(self.scores[m], level=level) for m in (one, other))
             (low, high), (least, most) = a.identified or (0.0, 1.0), b.identified or (0.0, 1.0)
             identified, limits = (low - most, high - least), (a.low - b.high, a.high - b.low)
-        else:
-            identified, limits = self._ranges(criterion, one, other)
-        method, reach = PAIRED, (-np.inf, np.inf)
-        return assembled(
-            self.scores[one], value, identified, limits, self.level, reach=reach, method=method
+            return assembled(scores, value, identified, limits, level, reach=reach, method=PAIRED)
+        contrast = self._contrast(criterion, one, other)
+        box, t = Box.of(scores).without_caps(), t_score(level, scores.effective_positive)
+
+        def point(law: Law, prior: float) -> float:
+            return contrast.linear(self.rows, prior).moved(law)[0]
+
+        def ends(law: Law, prior: float) -> Limits:
+            return contrast.linear(self.rows, prior).limits(law, t)
+
+        return bounded(
+            scores, value, point, ends, level, reach=reach, method=PAIRED, box=box, grid=LIMIT_GRID
         )
 
     def tipping(self, criterion: Metric, one: str, other: str) -> float | None:
@@ -511,20 +519,6 @@ class Differences:
             return value - reach, value + reach
 
         return *over_priors(limits, self.scores[one].prior_set), PAIRED
-
-    def _ranges(self, criterion: Metric, one: str, other: str) -> tuple[Limits, Limits]:
-        """Return the range over priors and selection, and the interval that covers it."""
-        scores, contrast = self.scores[one], self._contrast(criterion, one, other)
-        box, t = Box.of(scores).without_caps(), t_score(self.level, scores.effective_positive)
-
-        def point(law: Law, prior: float) -> Limits:
-            return (contrast.linear(self.rows, prior).moved(law)[0],) * 2
-
-        def ends(law: Law, prior: float) -> Limits:
-            return contrast.linear(self.rows, prior).limits(law, t)
-
-        identified, limits = (over_box(scores, f, box=box, grid=LIMIT_GRID) for f in (point, ends))
-        return identified, limits
 
     def _contrast(self, criterion: Metric, one: str, other: str) -> Contrast | Areas:
         """Return the difference of a rule, a loss or an area."""

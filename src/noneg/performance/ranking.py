@@ -49,11 +49,9 @@ from noneg.selection import (
     Cells,
     Law,
     Selected,
-    assembled,
     bounded,
     height_limits,
     is_selected,
-    over_box,
     running_wins,
 )
 
@@ -295,16 +293,11 @@ def _bounded_partial(
     def area(law: Law, prior: float, heights: tuple[Floats, Floats] | None = None) -> float:
         return shown(_area(Selected(steps, law, heights), prior, m).value)
 
-    identified = over_box(scores, lambda law, prior: (area(law, prior),) * 2, box=box)
-    limits = over_box(
-        scores,
-        lambda law, prior: (area(law, prior, lowest), area(law, prior, highest)),
-        box=free,
-        grid=LIMIT_GRID,
-    )
-    method = "all heights at the ends of their binomial intervals"
-    reach = (shown(0.0), shown(m))
-    return assembled(scores, value, identified, limits, level, reach=reach, method=method)
+    def ends(law: Law, prior: float) -> Limits:
+        return area(law, prior, lowest), area(law, prior, highest)
+
+    method, reach = "all heights at the ends of their binomial intervals", (shown(0.0), shown(m))
+    return bounded(scores, value, area, ends, level, reach=reach, method=method, box=box, free=free)
 
 
 def _cut_noise(scores: PUScores, tpr: float, prior: float) -> float:
@@ -444,7 +437,7 @@ def _bounded_mean_precision(
     tied, rows = steps.tied_squares()[found - 1], steps.heights(found)[1]
     own = np.where(steps.shares_row(found), 0.0, steps.own_mass(found)[1])
 
-    def ends(law: Law, prior: float) -> Limits:
+    def point(law: Law, prior: float) -> Limits:
         one = Selected(steps, law)
         least, most = box.ends(prior)
         square = law.slope(steps.tpr[found]) ** 2
@@ -453,15 +446,19 @@ def _bounded_mean_precision(
         low, high = room @ (square - least**2), room @ (most**2 - square)
         return middle - float(low), middle + float(high)
 
-    identified = over_box(scores, ends, box=box, grid=LIMIT_GRID)
-    low, high = over_box(
+    def ends(law: Law, prior: float) -> Limits:
+        return limits(prior, Selected(steps, law))
+
+    return bounded(
         scores,
-        lambda law, prior: limits(prior, Selected(steps, law)),
-        box=box.without_caps(),
+        value,
+        point,
+        ends,
+        level,
+        reach=(0.0, 1.0),
+        method="delta method",
+        box=box,
         grid=LIMIT_GRID,
-    )
-    return assembled(
-        scores, value, identified, (low, high), level, reach=(0.0, 1.0), method="delta method"
     )
 
 
