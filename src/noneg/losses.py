@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 Loss: TypeAlias = Callable[[Floats, int], Floats]
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
 
+DECISIONS = ("zero-one", "cost-sensitive")
 # The distance from 0 and 1 that scikit-learn uses for double precision.
 CLIP = float(np.finfo(np.float64).eps)
 
@@ -85,6 +86,12 @@ def cost_threshold(cost: Floats) -> float:
     return float((fp - tn) / (fp - tn + fn - tp))
 
 
+def decision(loss: Name, threshold: float | None, cost: ArrayLike) -> tuple[Floats, float]:
+    """Return the cost matrix and the threshold of a loss in `DECISIONS`."""
+    matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
+    return matrix, cost_threshold(matrix) if threshold is None else check_threshold(threshold)
+
+
 def find_loss(
     loss: Name | Loss = "zero-one",
     *,
@@ -95,17 +102,15 @@ def find_loss(
     """Return the loss with this name, or the given function itself."""
     if callable(loss):
         return loss
-    if loss in ("zero-one", "cost-sensitive"):
-        matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
-        if threshold is None:
-            threshold = cost_threshold(matrix)
-        return partial(_cost, matrix=matrix, threshold=check_threshold(threshold))
+    if loss in DECISIONS:
+        matrix, cut = decision(loss, threshold, cost)
+        return partial(_cost, matrix=matrix, threshold=cut)
     smooth = {"brier": _brier, "sigmoid": _sigmoid}
     if loss in smooth:
         return smooth[loss]
     clipped = {"log": _log, "logistic": _log, "hinge": _hinge}
     if loss not in clipped:
-        names = ", ".join(("zero-one", "cost-sensitive", *smooth, *clipped))
+        names = ", ".join((*DECISIONS, *smooth, *clipped))
         msg = f"must be one of {names}, or a function of score and label, got {loss!r}."
         raise InputError("loss", msg)
     return partial(clipped[loss], clip=check_clip(clip))

@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 
 from noneg.calibration.reliability import ratio_limits
 from noneg.checks import check_level, check_number
-from noneg.intervals import area_limits, no_spread, prior_words, share_limits, trust_words
+from noneg.intervals import area_limits, estimated, no_spread, share_limits, trust_words
 from noneg.laws import Ordered
 from noneg.performance.ranking import undefined
 from noneg.performance.top import METHOD, TRUCHON
@@ -101,8 +101,7 @@ def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.
         return undefined(scores, level, "an empty class")
     found = [_limits(steps, early, prior, alpha, level) for prior in scores.prior_set]
     lows, highs = zip(*found, strict=True)
-    words = METHOD + prior_words(scores)
-    return Estimate(value=value, low=min(lows), high=max(highs), level=level, method=words)
+    return estimated(scores, value, (min(lows), max(highs)), level, METHOD)
 
 
 def _limits(

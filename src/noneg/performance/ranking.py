@@ -32,8 +32,8 @@ from noneg import kernels
 from noneg.checks import check_level, check_rate
 from noneg.intervals import (
     area_limits,
+    estimated,
     over_prior_grid,
-    prior_words,
     skewed_limits,
     t_score,
     with_unseen,
@@ -41,7 +41,7 @@ from noneg.intervals import (
 )
 from noneg.laws import Ordered, influence
 from noneg.registry import add_metric, in_range
-from noneg.results import Estimate, Table
+from noneg.results import Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
     LIMIT_GRID,
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import Limits
+    from noneg.results import Estimate
     from noneg.scores import PUScores
 
     Steps = Ordered | Selected
@@ -142,8 +143,8 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         for prior in scores.prior_set
         for end in pair
     ]
-    words = "DeLong variance, logit interval" + prior_words(scores)
-    return Estimate(value=value, low=min(ends), high=max(ends), level=level, method=words)
+    limits = min(ends), max(ends)
+    return estimated(scores, value, limits, level, "DeLong variance, logit interval")
 
 
 def area_bounds(
@@ -271,9 +272,8 @@ def partial_auc_interval(
     if is_selected(scores):
         return _bounded_partial(scores, value, m, shown, level)
 
-    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
-    words = "delta method" + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    ends = over_prior_grid(limits, scores, PRIOR_GRID)
+    return estimated(scores, value, ends, level, "delta method")
 
 
 def _bounded_partial(
@@ -385,9 +385,8 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 
     if is_selected(scores):
         return _bounded_mean_precision(scores, value, limits, level)
-    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
-    words = "delta method" + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    ends = over_prior_grid(limits, scores, PRIOR_GRID)
+    return estimated(scores, value, ends, level, "delta method")
 
 
 def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: float) -> Limits:
@@ -464,8 +463,7 @@ def _bounded_mean_precision(
 
 def undefined(scores: PUScores, level: float, why: str) -> Estimate:
     """Return an undefined share, whose interval is its whole range."""
-    words = f"undefined, {why}{prior_words(scores)}"
-    return Estimate(value=float("nan"), low=0.0, high=1.0, level=level, method=words)
+    return estimated(scores, float("nan"), (0.0, 1.0), level, f"undefined, {why}")
 
 
 def check_max_fpr(max_fpr: object) -> float:
