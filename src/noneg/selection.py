@@ -557,12 +557,13 @@ def assembled(
     # An estimate from a small sample may lie outside the metric's range.
     least, most = min(least, value), max(most, value)
     low, high = (float(np.clip(end, *reach)) for end in limits)
+    method += f"{prior_words(scores)}, for selection up to {scores.selection:g}"
     return Estimate(
         value=value,
         low=min(low, least),
         high=max(high, most),
         level=level,
-        method=method + words(scores),
+        method=method,
         identified=(least, most),
     )
 
@@ -578,11 +579,6 @@ def widened(value: float, limits: Limits, variance: float) -> Limits:
     """
     down, up = (np.sqrt((end - value) ** 2 + variance) for end in limits)
     return float(value - down), float(value + up)
-
-
-def words(scores: PUScores) -> str:
-    """Return the suffix that describes an interval over priors and selection."""
-    return f"{prior_words(scores)}, for selection up to {scores.selection:g}"
 
 
 def loss_bounds(
