@@ -7,20 +7,20 @@ the rank CDF of the known positives, on which all of them are based.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, Unpack
 
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.performance.contingency import BoundOptions, Tables, chosen, extreme, pose, tightest
+from noneg.performance.contingency import BoundOptions, Tables, pose
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     Rates = dict[str, Rate]
     # A function of arrays of true positives, false positives, false negatives and true negatives.
     TableMetric = Callable[[Floats, Floats, Floats, Floats], Floats]
+
+T = TypeVar("T")
 
 _SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -97,7 +99,7 @@ def roc_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> RocBounds:
     0.872 0.947
     """
     answers = [_roc(problem) for problem in pose(scores, **options, prevalence=False)]
-    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return _tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _roc(problem: Problem) -> RocBounds:
@@ -139,7 +141,7 @@ def pr_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> PrBounds:
     0.818 0.954
     """
     answers = [_pr(problem) for problem in pose(scores, **options)]
-    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return _tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _pr(problem: Problem) -> PrBounds:
@@ -164,11 +166,11 @@ def _curves(
     for place, part in problem.blocks():
         for side, curve, ends in zip(_SIDES, points, extremes, strict=True):
             candidates = list(part.candidates(side))
-            tables = chosen(candidates, side, by)
+            tables = _chosen(candidates, side, by)
             for rate, point, end in zip(rates.values(), curve, ends, strict=True):
                 point[origin:][place] = getattr(tables, rate)
                 if wide:
-                    end[origin:][place] = extreme(candidates, side, rate)
+                    end[origin:][place] = _extreme(candidates, side, rate)
     lower, upper = (
         kind(
             threshold=threshold, extremes=(x, y), side=side, **dict(zip(rates, curve, strict=True))
@@ -176,6 +178,35 @@ def _curves(
         for side, curve, (x, y) in zip(_SIDES, points, extremes, strict=True)
     )
     return lower, upper
+
+
+def _chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
+    """Return the table with the best (upper) or worst (lower) rate at each cutoff.
+
+    In case of a tie, the first table is used.
+    """
+    best, *others = candidates
+    for other in others:
+        before, after = getattr(best, rate), getattr(other, rate)
+        swap = after > before if _largest(side, rate) else after < before
+        tp = np.where(swap, other.tp, best.tp)
+        best = replace(best, tp=tp, positives=np.where(swap, other.positives, best.positives))
+    return best
+
+
+def _extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> Floats:
+    """Return the best (upper) or worst (lower) value of a rate at each cutoff."""
+    better = np.maximum if _largest(side, rate) else np.minimum
+    return reduce(better, (getattr(tables, rate) for tables in candidates))
+
+
+def _largest(side: Side, rate: Rate) -> bool:
+    return (side == "upper") != (rate == "fpr")
+
+
+def _tightest(answers: list[T], width: Callable[[T], float]) -> T:
+    """Return the answer with the smallest width, which is not computed for a single answer."""
+    return answers[0] if len(answers) == 1 else min(answers, key=width)
 
 
 _BLOCK: Final = 65_536  # Number of points summed at a time, to limit memory use.
@@ -434,12 +465,14 @@ def contingency_bounds(
         )
         for problem in pose(scores, **options, threshold=threshold)
     ]
-    return tightest(answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
+    return _tightest(
+        answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr)
+    )
 
 
 def _chosen_tables(problem: Problem, side: Side) -> Tables:
     parts = [
-        chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
+        _chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
     ]
     positives = parts[0].positives
     if isinstance(positives, np.ndarray):
@@ -533,7 +566,7 @@ def metric_bounds(
     answers = [
         _bound(problem, function, name) for problem in pose(scores, **options, threshold=threshold)
     ]
-    return tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
+    return _tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
 
 
 def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
