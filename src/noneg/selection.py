@@ -163,6 +163,16 @@ class Law:
         """
         return max(variance + drift * (drift + 2.0 * self.pull * gap), 0.0)
 
+    def through(self, tpr: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """Return the corners of the function of a value whose mean has the same noise.
+
+        Its mean over the labeled positives varies like the mean of the value under this
+        distribution. The values are those of the labeled positives, in the order of `tpr`.
+        """
+        at = np.searchsorted(tpr[1:], self.knots - ROUNDING)
+        x = values[np.minimum(at, values.size - 1)]
+        return x, np.append(0.0, np.cumsum(self.slopes * np.diff(x)))
+
     def mirrored(self) -> Law:
         """Return the same distribution for scores in the opposite order."""
         return Law(1.0 - self.knots[::-1], self.slopes[::-1])
@@ -644,16 +654,14 @@ class _Gains:
         if np.all((self.gain == self.gain[0]) | (self.gain == self.gain[-1])):
             return 0.0, 0.0
         s, f, a, _ = self.scores.positive_in_order()
-        mass = np.broadcast_to(f * a, s.shape) / np.sum(f * a * np.ones_like(s))
-        h = function(s)
+        mass, h = np.broadcast_to(f * a, s.shape), function(s)
+        mass = mass / mass.sum()
         one = mass / f * (h - mass @ h)
-        return float(f @ one**3 if np.ndim(f) else f * np.sum(one**3)), float(np.max(one**2))
+        return float(np.sum(f * one**3)), float(np.max(one**2))
 
     def through(self, law: Law, loss: Loss) -> Callable[[Floats], Floats]:
         """Return the function of the score whose mean over labeled positives has the same noise."""
-        at = np.searchsorted(self.tpr[1:], law.knots - ROUNDING)
-        x = self.gain[np.minimum(at, self.gain.size - 1)]
-        y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
+        x, y = law.through(self.tpr, self.gain)
         way = slice(None) if x[-1] >= x[0] else slice(None, None, -1)
         return lambda s: np.interp(loss(s, 1) - loss(s, 0), x[way], y[way])
 

@@ -57,7 +57,6 @@ from noneg.results import Estimate
 from noneg.scores import PUScores
 from noneg.selection import (
     LIMIT_GRID,
-    ROUNDING,
     Box,
     assembled,
     bounded,
@@ -397,9 +396,7 @@ class Linear:
         f, tpr = self.value[order], np.append(0.0, np.cumsum(self.rows.labeled[order]))
         mass = np.empty_like(f)
         mass[order] = np.diff(law(np.minimum(tpr / tpr[-1], 1.0)))
-        at = np.minimum(np.searchsorted(tpr[1:], law.knots - ROUNDING), f.size - 1)
-        y = np.append(0.0, np.cumsum(law.slopes * np.diff(f[at])))
-        h = np.interp(self.value, f[at], y)
+        h = np.interp(self.value, *law.through(tpr, f))
         return self.constant + float(mass @ self.value), mass, h
 
     def limits(self, law: Law, t: float) -> Limits:
