@@ -179,7 +179,7 @@ class PairedRows:
         square = float(f @ m**2)
         return float(f @ m) ** 2 / square if square > 0.0 else 0.0
 
-    def centered(self, law: Floats, values: Floats) -> tuple[Floats, Floats]:
+    def centered(self, law: Floats, values: Floats | Flags) -> tuple[Floats, Floats]:
         """Return means under a distribution, and each row's contributions to their errors."""
         means: Floats = values @ (self.masses.count * law)
         return means, law * (values - means[:, None])
