@@ -213,12 +213,11 @@ class Box:
         """Return the box over cells with these edges."""
         sums = scores.sums_in_bins(edges)[::-1, :2]
         masses = (sums / sums.sum(axis=0)).T
-        rows = scores.effective_positive, scores.effective_marginal
-        spread = [x * (1.0 - x) / n for x, n in zip(masses, rows, strict=True)]
+        positive, marginal = masses * (1.0 - masses)
         return cls(
             positive=masses[0],
             marginal=masses[1],
-            variance=(spread[0], spread[1]),
+            variance=(positive / scores.effective_positive, marginal / scores.effective_marginal),
             share=scores.labeled_share,
             error=share_error(scores),
             selection=scores.selection,
@@ -251,12 +250,11 @@ class Box:
         if not 0.0 < self.error < np.inf or not self.share < 1.0:
             return made
 
+        def at(errors: float) -> Law:
+            return replace(self.with_fewer_labeled(errors), error=0.0).law(prior, top=top)
+
         def near() -> tuple[Law, Law]:
-            less, more = (
-                replace(self.with_fewer_labeled(x), error=0.0).law(prior, top=top)
-                for x in (1.0, -1.0)
-            )
-            return less, more
+            return at(1.0), at(-1.0)
 
         return replace(made, near=near, pull=self.error / (1.0 - self.share))
 
@@ -397,10 +395,8 @@ class Selected:
 
 def height_limits(steps: Ordered, level: float) -> list[tuple[Floats, Floats]]:
     """Return TPR and PPR at opposite ends of their intervals: the lowest and the highest curve."""
-    rows = steps.scores.effective_positive, steps.scores.effective_marginal
-    tpr, ppr = (
-        _step_limits(x, n, level) for x, n in zip((steps.tpr, steps.ppr), rows, strict=True)
-    )
+    tpr = _step_limits(steps.tpr, steps.scores.effective_positive, level)
+    ppr = _step_limits(steps.ppr, steps.scores.effective_marginal, level)
     return [(tpr[0], ppr[1]), (tpr[1], ppr[0])]
 
 
@@ -427,9 +423,8 @@ class Cells:
         self.weight = np.divide(
             sums[:, 3], sums[:, 0], out=np.zeros_like(sums[:, 0]), where=sums[:, 0] > 0.0
         )
-        self.tpr, self.ppr = (
-            np.append(0.0, np.cumsum(sums[:, k]) / self.totals[k]) for k in (0, 1)
-        )
+        self.tpr = np.append(0.0, np.cumsum(sums[:, 0]) / self.totals[0])
+        self.ppr = np.append(0.0, np.cumsum(sums[:, 1]) / self.totals[1])
 
     def variance(
         self,
@@ -440,12 +435,8 @@ class Cells:
         unseen: bool = True,  # noqa: ARG002
     ) -> float:
         """Return the variance of a function of the heights; cells hide the single positives."""
-        one, other = (
-            influence(d, height, total)
-            for d, height, total in zip(
-                (d_tpr, d_ppr), (self.tpr, self.ppr), self.totals, strict=True
-            )
-        )
+        one = influence(d_tpr, self.tpr, self.totals[0])
+        other = influence(d_ppr, self.ppr, self.totals[1])
         aa, aw, ww = self.second
         spread = float(aa @ one**2 + 2.0 * (aw @ (one * other)) + ww @ other**2)
         # As in `Ordered.variance`, a handful of positives may dominate, so the most influential one

@@ -300,11 +300,9 @@ def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:
     # above), and one for the labeled share of all rows.
     share = 1.0 - 2.0 * (1.0 - level) / (3.0 * box.positive.size + 1.0)
     careful = box.with_fewer_labeled(z_score(share))
-    rows = scores.effective_positive, scores.effective_marginal
-    (low, high), (_, most) = (
-        exact_limits(x, np.full_like(x, n), share)
-        for x, n in zip((box.positive, box.marginal), rows, strict=True)
-    )
+    ones = np.ones_like(box.positive)
+    low, high = exact_limits(box.positive, scores.effective_positive * ones, share)
+    _, most = exact_limits(box.marginal, scores.effective_marginal * ones, share)
 
     def smallest(box: Box, least: Floats, largest: Floats, marginal: Floats) -> float:
         grid = np.linspace(*scores.prior_set, VALUE_GRID[0])
