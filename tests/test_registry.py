@@ -150,7 +150,8 @@ def test_estimates_and_intervals_from_pu_rows_stay_in_their_range(name, sample, 
         assert math.isnan(raw) or found.low <= found.value <= found.high
         if found.raw is not None:
             assert same(found.raw, raw)
-            assert found.raw < low or found.raw > high
+            # A known prior also limits the positives in the top of the list.
+            assert found.raw < low or found.raw > min(high, found.high)
             assert found.low < found.high  # noise put it there, so its interval has a width
             assert found.to_dict()["raw"] == found.raw
 
