@@ -182,7 +182,9 @@ class PairedRows:
     def centered(self, law: Floats, values: Floats | Flags) -> tuple[Floats, Floats]:
         """Return means under a distribution, and each row's contributions to their errors."""
         means: Floats = values @ (self.masses.count * law)
-        return means, law * (values - means[:, None])
+        parts: Floats = values - means[:, None]
+        parts *= law
+        return means, parts
 
     @cached_property
     def everyone(self) -> Floats:
@@ -269,7 +271,7 @@ class Contrast:
     @classmethod
     def of_rule(cls, rule: Rule, threshold: float, one: Floats, other: Floats) -> Contrast:
         """Return the difference of a confusion-matrix metric between two columns of scores."""
-        above = (np.stack([one, other]) >= threshold).astype(np.float64)
+        above = np.array([one >= threshold, other >= threshold], dtype=np.float64)
 
         def at(tpr: Floats, ppr: Floats, prior: Floats) -> Slopes:
             value, slopes = rule_slopes(rule, tpr[0], ppr[0], prior)
