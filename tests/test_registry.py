@@ -113,7 +113,9 @@ def test_the_interval_surrounds_the_value(name, setting):
     scores = LogisticGaussian.less_calibrated().draw(setting=setting, seed=0, **sizes)
     metric = METRICS[name]
     found = estimate(name, scores, level=0.9)
-    assert found.value == pytest.approx(metric.function(scores))
+    # A lift of positives among few rows may exceed 1 / prior; the estimate then keeps it as `raw`.
+    raw = found.value if found.raw is None else found.raw
+    assert raw == pytest.approx(metric.function(scores))
     assert found.low <= found.value <= found.high
     assert found.level == 0.9
     wider = estimate(metric.function, scores, level=0.99)
@@ -148,7 +150,8 @@ def test_estimates_and_intervals_from_pu_rows_stay_in_their_range(name, sample, 
         assert math.isnan(raw) or found.low <= found.value <= found.high
         if found.raw is not None:
             assert same(found.raw, raw)
-            assert found.raw < low or found.raw > high
+            # A known prior also limits the positives in the top of the list.
+            assert found.raw < low or found.raw > min(high, found.high)
             assert found.low < found.high  # noise put it there, so its interval has a width
             assert found.to_dict()["raw"] == found.raw
 

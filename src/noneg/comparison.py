@@ -320,7 +320,7 @@ def _by_group(
     made = {}
     for group, here in members(table, names).items():
         part = rows.part(here)
-        own = part.unsettled() if scores.hidden else part.scores(None, None)
+        own = part.scores()
         if scores.hidden:
             own = {model: one.with_knowledge(known[group]) for model, one in own.items()}
         there = Differences(part, own, found.threshold, level)
@@ -407,7 +407,7 @@ def _differs(gap: Estimate) -> bool:
 
 def _estimated(rows: PairedRows, level: float) -> tuple[float, tuple[float, float]]:
     """Return the prior and the set of priors estimated from the model that separates best."""
-    unknown = rows.unsettled()
+    unknown = rows.scores()
     best = unknown[best_separated(unknown)]
     found = estimate_prior(best, level=level).apply(best)
     return found.known_prior, found.prior_set

@@ -535,10 +535,17 @@ def no_spread(scores: PUScores) -> bool:
 def enclosing(
     scores: PUScores, value: float, limits: Limits, level: float, method: str
 ) -> Estimate:
-    """Return an estimate whose limits enclose it; the method also describes the priors."""
-    low, high = min(limits[0], value), max(limits[1], value)
+    """Return `estimated` with limits that enclose the value."""
+    ends = min(limits[0], value), max(limits[1], value)
+    return estimated(scores, value, ends, level, method)
+
+
+def estimated(
+    scores: PUScores, value: float, limits: Limits, level: float, method: str
+) -> Estimate:
+    """Return an estimate whose method also describes the priors that it holds for."""
     words = method + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return Estimate(value=value, low=limits[0], high=limits[1], level=level, method=words)
 
 
 def trust_words(scores: PUScores) -> str:

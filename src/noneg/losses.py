@@ -29,7 +29,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from scipy.special import logit
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 Loss: TypeAlias = Callable[[Floats, int], Floats]
 Name = Literal["zero-one", "cost-sensitive", "brier", "log", "hinge", "sigmoid", "logistic"]
 
+DECISIONS = ("zero-one", "cost-sensitive")
 # The distance from 0 and 1 that scikit-learn uses for double precision.
 CLIP = float(np.finfo(np.float64).eps)
 
@@ -85,6 +86,12 @@ def cost_threshold(cost: Floats) -> float:
     return float((fp - tn) / (fp - tn + fn - tp))
 
 
+def decision(loss: Name, threshold: float | None, cost: ArrayLike) -> tuple[Floats, float]:
+    """Return the cost matrix and the threshold of a loss in `DECISIONS`."""
+    matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
+    return matrix, cost_threshold(matrix) if threshold is None else check_threshold(threshold)
+
+
 def find_loss(
     loss: Name | Loss = "zero-one",
     *,
@@ -95,17 +102,15 @@ def find_loss(
     """Return the loss with this name, or the given function itself."""
     if callable(loss):
         return loss
-    if loss in ("zero-one", "cost-sensitive"):
-        matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
-        if threshold is None:
-            threshold = cost_threshold(matrix)
-        return partial(_cost, matrix=matrix, threshold=check_threshold(threshold))
+    if loss in DECISIONS:
+        matrix, cut = decision(loss, threshold, cost)
+        return partial(_cost, matrix=matrix, threshold=cut)
     smooth = {"brier": _brier, "sigmoid": _sigmoid}
     if loss in smooth:
         return smooth[loss]
     clipped = {"log": _log, "logistic": _log, "hinge": _hinge}
     if loss not in clipped:
-        names = ", ".join(("zero-one", "cost-sensitive", *smooth, *clipped))
+        names = ", ".join((*DECISIONS, *smooth, *clipped))
         msg = f"must be one of {names}, or a function of score and label, got {loss!r}."
         raise InputError("loss", msg)
     return partial(clipped[loss], clip=check_clip(clip))
@@ -149,26 +154,52 @@ def loss_value(means: LawMeans, prior: float) -> float:
     return float(prior * means.positive[0] + means.marginal[0])
 
 
-def guarded_means(scores: PUScores, loss: Loss) -> LawMeans:
-    """Return `loss_means` with a variance for the positives that is safe in small samples.
+class LossSums(NamedTuple):
+    """What determines the interval of an expected loss at any prior.
+
+    Attributes
+    ----------
+    means : LawMeans
+        Those of `loss_means`, with a variance for the positives that is safe in small samples.
+    third : ndarray
+        Third cumulant of the expected loss, as polynomial coefficients in the prior.
+    gap : float
+        Mean of ``loss(s, 1) - loss(s, 0)`` over all rows, minus that over positives; 0 for labeled
+        data. If the positives had the scores of negatives, the expected loss would be larger by
+        this times the prior odds.
+    """
+
+    means: LawMeans
+    third: Floats
+    gap: float
+
+    @classmethod
+    def of(cls, scores: PUScores, loss: Loss) -> Self:
+        """Return the sums over all rows."""
+        means, gap = loss_means(scores, loss), 0.0
+        if scores.hidden:
+            means, gap = _guarded(scores, loss, means)
+        return cls(means, _third(scores, loss, means), gap)
+
+
+def _guarded(scores: PUScores, loss: Loss, means: LawMeans) -> tuple[LawMeans, float]:
+    """Return the means with a safe variance for the positives, and the gap of `LossSums`.
 
     A few positives may dominate, and a sample without them looks safe. If the scores were
     calibrated, the positives would be distributed like the marginal rows weighted by their scores;
     if the variance under that distribution is larger than in the sample, it is used. Propensities
     that fall with the score make rows that the sample lacks heavier (`row_shares`).
     """
-    means = loss_means(scores, loss)
-    if scores.prior_is_estimated:
-        return means
 
     def gain(s: Floats) -> Floats:
         return loss(s, 1) - loss(s, 0)
 
-    weight = row_shares(scores)
-    mass, first, level, slope, square = law_means(
+    weight, rows = row_shares(scores), scores.effective_positive
+    among_all, mass, first, level, slope, square = law_means(
         scores,
         (),
         [
+            gain,
             lambda s: s,
             lambda s: s * gain(s),
             lambda s: s * weight(s),
@@ -176,21 +207,16 @@ def guarded_means(scores: PUScores, loss: Loss) -> LawMeans:
             lambda s: s * weight(s) * gain(s) ** 2,
         ],
     ).marginal
-    covariance = means.covariance * _around_mean(scores.effective_positive)
+    # A variance around a fitted mean.
+    covariance = means.covariance * (rows / (rows - 1.0) if rows > 1.0 else 1.0)
     if mass > 0.0:
         mean = first / mass
         spread = max(square - 2.0 * mean * slope + mean**2 * level, 0.0) / mass
         covariance[0, 0] = max(covariance[0, 0], spread)
-    return replace(means, covariance=covariance)
+    return replace(means, covariance=covariance), float(among_all - means.positive[0])
 
 
-def _around_mean(rows: float) -> float:
-    """Return the correction factor for a variance around a fitted mean."""
-    return rows / (rows - 1.0) if rows > 1.0 else 1.0
-
-
-def loss_third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
-    """Return the third cumulant of an expected loss, as polynomial coefficients in the prior."""
+def _third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
     total = scores.sums_below(np.ones(1))[0]
     found = np.zeros(4)
     for in_positive, in_marginal, (s, f, a, w) in scores.chunks():
@@ -213,31 +239,22 @@ def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float],
     (`noneg.intervals.skewed_limits`), and allows for positives that score like negatives but are
     missing from the sample (`noneg.intervals.with_unseen`).
     """
-    means = guarded_means(scores, loss)
-    third, rows = loss_third(scores, loss, means), scores.effective_positive
-    gap = loss_gap(scores, loss, means)
+    if scores.prior_is_estimated:
+        means = loss_means(scores, loss)
+        slopes = [scores.known_prior, 1.0, means.positive[0]]
+        one = means.estimate(loss_value(means, scores.known_prior), slopes, level)
+        return lambda _: (one.low, one.high)
+    means, third, gap = LossSums.of(scores, loss)
+    rows = scores.effective_positive
 
     def limits(prior: float) -> Limits:
-        value, slopes = loss_value(means, prior), [prior, 1.0, means.positive[0]]
-        if scores.prior_is_estimated:
-            one = means.estimate(value, slopes, level)
-            return one.low, one.high
+        value, variance = loss_value(means, prior), means.variance([prior, 1.0, 0.0])
         skew = float(np.polyval(third[::-1], prior))
-        ends = skewed_limits(value, means.variance(slopes), skew, rows, level)
+        ends = skewed_limits(value, variance, skew, rows, level)
         odds = prior / (1.0 - prior) if prior < 1.0 else 0.0
         return with_unseen(value, ends, value + odds * gap, rows, level)
 
     return limits
-
-
-def loss_gap(scores: PUScores, loss: Loss, means: LawMeans) -> float:
-    """Return the mean of ``loss(s, 1) - loss(s, 0)`` over all rows, minus that over positives.
-
-    If the positives had the scores of negatives, the expected loss would be larger by this times
-    the prior odds.
-    """
-    among_all = law_means(scores, (), [lambda s: loss(s, 1) - loss(s, 0)]).marginal
-    return float(among_all[0] - means.positive[0])
 
 
 def loss_method(scores: PUScores) -> str:

@@ -23,7 +23,7 @@ from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import Reliability, reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
-from noneg.losses import guarded_means, loss_gap, loss_third
+from noneg.losses import LossSums
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import pose
@@ -454,14 +454,13 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # Rows with importance weights cannot be counted.
         return None
-    ranking = problem.ranking
     return RankBounds(
-        unlabeled=ranking.unlabeled[::-1],
-        known=ranking.known(0)[::-1],
+        unlabeled=problem.unlabeled[::-1],
+        known=problem.known(0)[::-1],
         low=problem.band_at(0)[::-1],
         high=problem.band_at(1)[::-1],
-        n_unlabeled=ranking.n_unlabeled,
-        n_known=ranking.groups[0].total,
+        n_unlabeled=problem.n_unlabeled,
+        n_known=problem.groups[0].total,
         counts_known=problem.assumes.table == "all",
         lower=_bounding_curves(scores, cuts, "lower", level),
         upper=_bounding_curves(scores, cuts, "upper", level),
@@ -487,15 +486,15 @@ def mean_pair(scores: PUScores, loss: Loss, level: float) -> Pair:
     The last number times the prior odds is the effect of positives that may be missing
     (`noneg.intervals.with_unseen`).
     """
-    means = guarded_means(scores, loss)
+    means, third, gap = LossSums.of(scores, loss)
     c = means.covariance
     unseen = unseen_share(scores.effective_positive, level) if scores.hidden else 0.0
     return (
         float(means.positive[0]),
         float(means.marginal[0]),
         [float(c[0, 0]), float(c[0, 1]), float(c[1, 1])],
-        loss_third(scores, loss, means).tolist(),
-        unseen * loss_gap(scores, loss, means),
+        third.tolist(),
+        unseen * gap,
     )
 
 

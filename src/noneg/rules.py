@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from noneg.checks import check_level, check_number
-from noneg.intervals import Shares, over_priors, prior_words, sample_sizes, tail_means, z_score
-from noneg.results import Estimate
+from noneg.intervals import Shares, estimated, over_priors, sample_sizes, tail_means, z_score
 from noneg.selection import assembled, bounded, is_selected, widened
 
 if TYPE_CHECKING:
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import LawMeans
+    from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.selection import Law
 
@@ -203,14 +203,12 @@ class Rule:
         """
         level = check_level(level)
         means = tail_means(scores, [check_threshold(threshold)])
-        value, low, high = self._value(scores, means), self.low, self.high
+        value = self._value(scores, means)
         if is_selected(scores):
             return self._bounded(scores, means, value, level).within(self.low, self.high)
-        if not np.isnan(value):
-            low, high = self.limits(scores, means, level)
-        words = METHOD + prior_words(scores)
-        found = Estimate(value=value, low=low, high=high, level=level, method=words)
-        return found.within(self.low, self.high)
+        known = not np.isnan(value)
+        ends = self.limits(scores, means, level) if known else (self.low, self.high)
+        return estimated(scores, value, ends, level, METHOD).within(self.low, self.high)
 
     def _bounded(self, scores: PUScores, means: LawMeans, value: float, level: float) -> Estimate:
         """Return the metric with its range over priors and distributions of the positives."""

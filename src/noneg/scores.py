@@ -98,6 +98,11 @@ def labeled_columns(
     return flags, scores
 
 
+def _check_pu(setting: Setting) -> None:
+    if checks.check_setting(setting) == "labeled":
+        raise InputError("setting", "is 'labeled': use PUScores.from_labels instead.")
+
+
 # Which of the nine sums (see `noneg.laws`) a group contributes to: positives from a separate sample
 # enter only the positive distribution, unlabeled rows only the marginal distribution, and labeled
 # rows in the one-sample setting both.
@@ -106,8 +111,6 @@ _POSITIVE_LAW = np.array([1, 0, 0, 1, 0, 0, 0, 0, 0])
 _MARGINAL_LAW = np.array([0, 1, 1, 0, 0, 0, 1, 1, 1])
 
 _BOTH_LAWS = np.ones(9)
-
-_GROUPS = ("unlabeled", "positive")
 
 EPSILON = float(np.finfo(np.float64).eps)
 
@@ -174,9 +177,7 @@ class PUScores:
         weight_kind: WeightKind = "frequency",
         propensity: ArrayLike | None = None,
     ) -> None:
-        if checks.check_setting(setting) == "labeled":
-            msg = "is 'labeled': use PUScores.from_labels instead."
-            raise InputError("setting", msg)
+        _check_pu(setting)
         knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         rows = SplitRows(
             sample_rows(unlabeled, "unlabeled", unlabeled_weight, weight_kind),
@@ -253,9 +254,7 @@ class PUScores:
         ... )
         PUScores(1 positive, 3 unlabeled rows, one-sample, prior 0.5)
         """
-        if checks.check_setting(setting) == "labeled":
-            msg = "is 'labeled': use PUScores.from_labels instead."
-            raise InputError("setting", msg)
+        _check_pu(setting)
         knowledge = Knowledge.given(prior, prior_interval, selection=selection)
         keep = sample_weight is None and propensity is None
         flags, scores = labeled_columns(labeled, y_score, "labeled", positive_label, keep=keep)
@@ -444,10 +443,12 @@ class PUScores:
     @property
     def is_weighted(self) -> bool:
         """Whether rows have weights or propensities."""
-        rows = self._rows
-        return isinstance(rows, SplitRows) and any(
-            isinstance(source, WeightedRows) for source in rows.sources
-        )
+        return any(isinstance(source, WeightedRows) for source in self._sources)
+
+    @property
+    def _sources(self) -> tuple[Rows, ...]:
+        """The unlabeled rows and the labeled positives, unless they are one table."""
+        return self._rows.sources if isinstance(self._rows, SplitRows) else ()
 
     def sums_below(self, cuts: Floats) -> Floats:
         """Return the nine sums of `noneg.laws` over rows with ``s <= cut``."""
@@ -527,9 +528,9 @@ class PUScores:
         rows = self._rows
         if isinstance(rows, FlaggedRows) and rows.flags is not None:
             return rows.scores, rows.flags
-        parts = rows.sources[::-1] if isinstance(rows, SplitRows) else ()
+        parts = self._sources[::-1]
         plain = [part.scores for part in parts if isinstance(part, FlaggedRows)]
-        if len(plain) < len(_GROUPS):
+        if len(plain) < 2:
             rule = "must be unweighted rows here, because the order of weighted rows is not kept"
             remedy = "Pass the table and the names of its columns instead."
             raise InputError("scores", rule, remedy=remedy)
@@ -549,17 +550,19 @@ class PUScores:
 
     def positive_quantiles(self, q: Floats) -> Floats:
         """Return quantiles of the scores of labeled positives."""
-        source = self._rows.sources[1] if isinstance(self._rows, SplitRows) else None
-        if isinstance(source, PopulationRows):
-            return source.law.quantiles(q)
+        for source in self._sources[1:]:
+            if isinstance(source, PopulationRows):
+                return source.law.quantiles(q)
         s, f, a, _ = self.positive_in_order()
         mass = np.cumsum(np.broadcast_to(f * a, s.shape))
         return s[np.minimum(np.searchsorted(mass, q * mass[-1] * (1.0 - 1e-12)), s.size - 1)]
 
     def marginal_quantiles(self, q: Floats) -> Floats | None:
         """Return exact quantiles of the score if the marginal distribution is known, else None."""
-        source = self._rows.sources[0] if isinstance(self._rows, SplitRows) else None
-        return source.law.quantiles(q) if isinstance(source, PopulationRows) else None
+        for source in self._sources[:1]:
+            if isinstance(source, PopulationRows):
+                return source.law.quantiles(q)
+        return None
 
     def merge(self, groups: Floats) -> Floats:
         """Combine sums of unlabeled rows and labeled positives into sums of both distributions."""

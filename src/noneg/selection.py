@@ -163,6 +163,16 @@ class Law:
         """
         return max(variance + drift * (drift + 2.0 * self.pull * gap), 0.0)
 
+    def through(self, tpr: Floats, values: Floats) -> tuple[Floats, Floats]:
+        """Return the corners of the function of a value whose mean has the same noise.
+
+        Its mean over the labeled positives varies like the mean of the value under this
+        distribution. The values are those of the labeled positives, in the order of `tpr`.
+        """
+        at = np.searchsorted(tpr[1:], self.knots - ROUNDING)
+        x = values[np.minimum(at, values.size - 1)]
+        return x, np.append(0.0, np.cumsum(self.slopes * np.diff(x)))
+
     def mirrored(self) -> Law:
         """Return the same distribution for scores in the opposite order."""
         return Law(1.0 - self.knots[::-1], self.slopes[::-1])
@@ -203,12 +213,11 @@ class Box:
         """Return the box over cells with these edges."""
         sums = scores.sums_in_bins(edges)[::-1, :2]
         masses = (sums / sums.sum(axis=0)).T
-        rows = scores.effective_positive, scores.effective_marginal
-        spread = [x * (1.0 - x) / n for x, n in zip(masses, rows, strict=True)]
+        positive, marginal = masses * (1.0 - masses)
         return cls(
             positive=masses[0],
             marginal=masses[1],
-            variance=(spread[0], spread[1]),
+            variance=(positive / scores.effective_positive, marginal / scores.effective_marginal),
             share=scores.labeled_share,
             error=share_error(scores),
             selection=scores.selection,
@@ -241,12 +250,11 @@ class Box:
         if not 0.0 < self.error < np.inf or not self.share < 1.0:
             return made
 
+        def at(errors: float) -> Law:
+            return replace(self.with_fewer_labeled(errors), error=0.0).law(prior, top=top)
+
         def near() -> tuple[Law, Law]:
-            less, more = (
-                replace(self.with_fewer_labeled(x), error=0.0).law(prior, top=top)
-                for x in (1.0, -1.0)
-            )
-            return less, more
+            return at(1.0), at(-1.0)
 
         return replace(made, near=near, pull=self.error / (1.0 - self.share))
 
@@ -387,10 +395,8 @@ class Selected:
 
 def height_limits(steps: Ordered, level: float) -> list[tuple[Floats, Floats]]:
     """Return TPR and PPR at opposite ends of their intervals: the lowest and the highest curve."""
-    rows = steps.scores.effective_positive, steps.scores.effective_marginal
-    tpr, ppr = (
-        _step_limits(x, n, level) for x, n in zip((steps.tpr, steps.ppr), rows, strict=True)
-    )
+    tpr = _step_limits(steps.tpr, steps.scores.effective_positive, level)
+    ppr = _step_limits(steps.ppr, steps.scores.effective_marginal, level)
     return [(tpr[0], ppr[1]), (tpr[1], ppr[0])]
 
 
@@ -417,9 +423,8 @@ class Cells:
         self.weight = np.divide(
             sums[:, 3], sums[:, 0], out=np.zeros_like(sums[:, 0]), where=sums[:, 0] > 0.0
         )
-        self.tpr, self.ppr = (
-            np.append(0.0, np.cumsum(sums[:, k]) / self.totals[k]) for k in (0, 1)
-        )
+        self.tpr = np.append(0.0, np.cumsum(sums[:, 0]) / self.totals[0])
+        self.ppr = np.append(0.0, np.cumsum(sums[:, 1]) / self.totals[1])
 
     def variance(
         self,
@@ -430,12 +435,8 @@ class Cells:
         unseen: bool = True,  # noqa: ARG002
     ) -> float:
         """Return the variance of a function of the heights; cells hide the single positives."""
-        one, other = (
-            influence(d, height, total)
-            for d, height, total in zip(
-                (d_tpr, d_ppr), (self.tpr, self.ppr), self.totals, strict=True
-            )
-        )
+        one = influence(d_tpr, self.tpr, self.totals[0])
+        other = influence(d_ppr, self.ppr, self.totals[1])
         aa, aw, ww = self.second
         spread = float(aa @ one**2 + 2.0 * (aw @ (one * other)) + ww @ other**2)
         # As in `Ordered.variance`, a handful of positives may dominate, so the most influential one
@@ -476,11 +477,7 @@ def _noise_edges(scores: PUScores) -> Floats:
 
 
 def over_box(
-    scores: PUScores,
-    ends: Callable[[Law, float], Limits],
-    *,
-    box: Box | None = None,
-    grid: tuple[int, int] = VALUE_GRID,
+    scores: PUScores, ends: Callable[[Law, float], Limits | float], box: Box, grid: tuple[int, int]
 ) -> Limits:
     """Return the smallest lower and the largest upper end over priors and distributions.
 
@@ -488,38 +485,36 @@ def over_box(
     ----------
     scores : PUScores
     ends : callable
-        Maps a distribution and a prior to a lower and an upper end; monotone in all TPR values
-        together.
-    box : Box, optional
-        Defaults to the box of the scores.
+        Maps a distribution and a prior to a lower and an upper end, or to a value that is both;
+        monotone in all TPR values together.
+    box : Box
     grid : (int, int)
         Number of priors tried in an interval, and number of refinements around the best one.
     """
-    chosen = Box.of(scores) if box is None else box
 
     def limits(tried: Floats) -> tuple[Floats, Floats]:
-        found = np.array(
-            [
-                [ends(chosen.law(prior, top=top), prior) for top in (True, False)]
-                for prior in tried.tolist()
-            ]
-        )
+        found = np.empty((tried.size, 2, 2))
+        for pairs, prior in zip(found, tried.tolist(), strict=True):
+            for pair, top in zip(pairs, (True, False), strict=True):
+                pair[:] = ends(box.law(prior, top=top), prior)
         return found[..., 0].min(axis=1), found[..., 1].max(axis=1)
 
     priors = (np.nan, np.nan) if scores.prior is None else scores.prior_set
     return over_priors(limits, priors, *grid)
 
 
-def bounded(
+def bounded(  # noqa: PLR0913
     scores: PUScores,
     value: float,
-    point: Callable[[Law, float], float],
+    point: Callable[[Law, float], Limits | float],
     ends: Callable[[Law, float], Limits],
     level: float,
     *,
     reach: Limits,
     method: str,
     box: Box | None = None,
+    free: Box | None = None,
+    grid: tuple[int, int] = VALUE_GRID,
 ) -> Estimate:
     """Return an estimate with its identified range and an interval that covers range and noise.
 
@@ -529,18 +524,23 @@ def bounded(
     value : float
         The estimate if labeled positives are a random sample.
     point, ends : callable
-        The metric, and the ends of its interval, as functions of a distribution and a prior.
+        The metric, or limits for it without noise, and the ends of its interval, as functions of a
+        distribution and a prior.
     level : float
     reach : (float, float)
         Range of the metric.
     method : str
-    box : Box, optional
+    box, free : Box, optional
+        The distributions for the range and for the interval, by default those that the scores
+        allow, with and without the caps from the unlabeled rows.
+    grid : (int, int)
+        See `over_box`.
     """
-    identified = over_box(scores, lambda law, prior: (point(law, prior),) * 2, box=box)
+    box = Box.of(scores) if box is None else box
+    identified = over_box(scores, point, box, grid)
     # The noise of the caps is not that of a single share, so intervals ignore the caps.
-    free = (Box.of(scores) if box is None else box).without_caps()
-    low, high = over_box(scores, ends, box=free, grid=LIMIT_GRID)
-    return assembled(scores, value, identified, (low, high), level, reach=reach, method=method)
+    limits = over_box(scores, ends, free or box.without_caps(), LIMIT_GRID)
+    return assembled(scores, value, identified, limits, level, reach=reach, method=method)
 
 
 def assembled(
@@ -558,12 +558,13 @@ def assembled(
     # An estimate from a small sample may lie outside the metric's range.
     least, most = min(least, value), max(most, value)
     low, high = (float(np.clip(end, *reach)) for end in limits)
+    method += f"{prior_words(scores)}, for selection up to {scores.selection:g}"
     return Estimate(
         value=value,
         low=min(low, least),
         high=max(high, most),
         level=level,
-        method=method + words(scores),
+        method=method,
         identified=(least, most),
     )
 
@@ -579,11 +580,6 @@ def widened(value: float, limits: Limits, variance: float) -> Limits:
     """
     down, up = (np.sqrt((end - value) ** 2 + variance) for end in limits)
     return float(value - down), float(value + up)
-
-
-def words(scores: PUScores) -> str:
-    """Return the suffix that describes an interval over priors and selection."""
-    return f"{prior_words(scores)}, for selection up to {scores.selection:g}"
 
 
 def loss_bounds(
@@ -649,16 +645,14 @@ class _Gains:
         if np.all((self.gain == self.gain[0]) | (self.gain == self.gain[-1])):
             return 0.0, 0.0
         s, f, a, _ = self.scores.positive_in_order()
-        mass = np.broadcast_to(f * a, s.shape) / np.sum(f * a * np.ones_like(s))
-        h = function(s)
+        mass, h = np.broadcast_to(f * a, s.shape), function(s)
+        mass = mass / mass.sum()
         one = mass / f * (h - mass @ h)
-        return float(f @ one**3 if np.ndim(f) else f * np.sum(one**3)), float(np.max(one**2))
+        return float(np.sum(f * one**3)), float(np.max(one**2))
 
     def through(self, law: Law, loss: Loss) -> Callable[[Floats], Floats]:
         """Return the function of the score whose mean over labeled positives has the same noise."""
-        at = np.searchsorted(self.tpr[1:], law.knots - ROUNDING)
-        x = self.gain[np.minimum(at, self.gain.size - 1)]
-        y = np.append(0.0, np.cumsum(law.slopes * np.diff(x)))
+        x, y = law.through(self.tpr, self.gain)
         way = slice(None) if x[-1] >= x[0] else slice(None, None, -1)
         return lambda s: np.interp(loss(s, 1) - loss(s, 0), x[way], y[way])
 

@@ -8,7 +8,7 @@ the smallest difference that the rows require.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from noneg.errors import InputError
 from noneg.intervals import exact_limits, z_score
 from noneg.metrics import find_metric
 from noneg.performance.ordering import prior_range
-from noneg.results import Estimate, Table
+from noneg.results import Estimate, Table, end_columns
 from noneg.selection import VALUE_GRID, Box, feasible, smallest_factor
 
 if TYPE_CHECKING:
@@ -116,24 +116,13 @@ def prior_curve(
         raise InputError("scores", f"{msg}, {scores.known_prior:.6g}.")
     grid = np.linspace(*prior_range(scores), POINTS) if priors is None else _grid(priors)
     at = [scores.with_prior(float(prior)) for prior in grid]
+    ends: dict[str, Any] = {"low": None, "high": None}
     if level is None:
-        value = np.array([entry.function(one, **options) for one in at], dtype=np.float64)
-        low = high = None
+        ends["value"] = np.array([entry.function(one, **options) for one in at], dtype=np.float64)
     else:
         level = check_level(level)
-        found = [entry.estimate(one, level=level, **options) for one in at]
-        value, low, high = (
-            np.array([getattr(one, end) for one in found]) for end in ("value", "low", "high")
-        )
-    return MetricByPrior(
-        metric=entry.name,
-        title=entry.title,
-        prior=grid,
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-    )
+        ends = dict(end_columns(entry.estimate(one, level=level, **options) for one in at))
+    return MetricByPrior(metric=entry.name, title=entry.title, prior=grid, level=level, **ends)
 
 
 def _grid(priors: ArrayLike) -> Floats:
@@ -214,16 +203,17 @@ def selection_curve(
     if not factors.size:
         raise InputError("selections", "must contain at least one factor, got none.")
     found = [entry.estimate(scores.with_selection(g), level=level, **options) for g in factors]
-    ranges = [one.identified or (one.value, one.value) for one in found]
+    least, most = np.array([one.identified or (one.value, one.value) for one in found]).T
+    ends = end_columns(found)
     return MetricBySelection(
         metric=entry.name,
         title=entry.title,
         value=found[0].value,
         selection=factors,
-        least=np.array([least for least, _ in ranges]),
-        most=np.array([most for _, most in ranges]),
-        low=np.array([one.low for one in found]),
-        high=np.array([one.high for one in found]),
+        least=least,
+        most=most,
+        low=ends["low"],
+        high=ends["high"],
         level=level,
     )
 
@@ -310,11 +300,9 @@ def forced_selection(scores: PUScores, *, level: float = 0.95) -> Estimate:
     # above), and one for the labeled share of all rows.
     share = 1.0 - 2.0 * (1.0 - level) / (3.0 * box.positive.size + 1.0)
     careful = box.with_fewer_labeled(z_score(share))
-    rows = scores.effective_positive, scores.effective_marginal
-    (low, high), (_, most) = (
-        exact_limits(x, np.full_like(x, n), share)
-        for x, n in zip((box.positive, box.marginal), rows, strict=True)
-    )
+    ones = np.ones_like(box.positive)
+    low, high = exact_limits(box.positive, scores.effective_positive * ones, share)
+    _, most = exact_limits(box.marginal, scores.effective_marginal * ones, share)
 
     def smallest(box: Box, least: Floats, largest: Floats, marginal: Floats) -> float:
         grid = np.linspace(*scores.prior_set, VALUE_GRID[0])

@@ -9,7 +9,7 @@ from scipy.stats import binom, hypergeom
 from sklearn.metrics import precision_recall_curve, roc_auc_score, roc_curve
 
 from noneg import PUScores, intervals
-from noneg.performance import bounds as bounds_module, contingency, cutoffs
+from noneg.performance import bounds as bounds_module, contingency
 from noneg.performance.bounds import (
     contingency_bounds,
     metric_bounds,
@@ -325,7 +325,7 @@ def test_blocks_do_not_matter(monkeypatch):
     whole = [roc_bounds(scores, **options), pr_bounds(scores, **options)]
     metric = metric_bounds(scores, "mcc", **options)
     tables = contingency_bounds(scores, **options)
-    monkeypatch.setattr(cutoffs, "_BLOCK", 7)
+    monkeypatch.setattr(contingency, "_BLOCK", 7)
     monkeypatch.setattr(bounds_module, "_BLOCK", 7)
     for one, function in zip(whole, (roc_bounds, pr_bounds), strict=True):
         other = function(scores, **options)

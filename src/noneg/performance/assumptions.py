@@ -167,7 +167,7 @@ class PriorLimit:
             One-sided, simultaneous over the cuts.
         """
         alpha = (1.0 - level) / (2.0 if labeled else 1.0)
-        share = largest_share(positive, unlabeled, level=1.0 - alpha)
+        share = float(min(1.0, share_limits(positive, unlabeled, level=1.0 - alpha)[1].min()))
         most = 0.0
         if labeled:
             most = float(clopper_pearson(np.array(labeled), n_marginal, 2.0 * alpha)[1])
@@ -178,8 +178,8 @@ class PriorLimit:
         return self.labeled + (1.0 - self.labeled) * min(1.0, selection * self.share)
 
 
-def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float:
-    """Return the largest share of positives among unlabeled rows that fits both distributions.
+def share_limits(positive: Shares, unlabeled: Shares, *, level: float) -> tuple[Floats, Floats]:
+    """Return confidence limits for the ratio of the two distributions above each cut.
 
     Parameters
     ----------
@@ -187,16 +187,7 @@ def largest_share(positive: Shares, unlabeled: Shares, *, level: float) -> float
         Shares of the distribution above each cut, and the effective number of rows behind each
         share.
     level : float
-        One-sided, simultaneous over the cuts.
-    """
-    return float(min(1.0, share_limits(positive, unlabeled, level=level)[1].min()))
-
-
-def share_limits(positive: Shares, unlabeled: Shares, *, level: float) -> tuple[Floats, Floats]:
-    """Return confidence limits for the ratio of the two distributions above each cut.
-
-    Each side holds for all cuts simultaneously at the given level; parameters as in
-    `largest_share`.
+        Of each side, simultaneous over the cuts.
     """
     alpha = 2.0 * (1.0 - level) / positive[0].size
     limits = clopper_pearson(*positive, alpha), clopper_pearson(*unlabeled, alpha)

@@ -7,20 +7,20 @@ the rank CDF of the known positives, on which all of them are based.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, TypeVar, Unpack
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar, Unpack
 
 import numpy as np
 
 from noneg.errors import InputError
-from noneg.performance.contingency import BoundOptions, Tables, chosen, extreme, pose, tightest
+from noneg.performance.contingency import BoundOptions, Tables, pose
 from noneg.registry import ALIASES, registered_rules
 from noneg.results import Table as ResultTable
 from noneg.rules import Rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     Rates = dict[str, Rate]
     # A function of arrays of true positives, false positives, false negatives and true negatives.
     TableMetric = Callable[[Floats, Floats, Floats, Floats], Floats]
+
+T = TypeVar("T")
 
 _SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -97,7 +99,7 @@ def roc_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> RocBounds:
     0.872 0.947
     """
     answers = [_roc(problem) for problem in pose(scores, **options, prevalence=False)]
-    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return _tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _roc(problem: Problem) -> RocBounds:
@@ -139,7 +141,7 @@ def pr_bounds(scores: PUScores, **options: Unpack[BoundOptions]) -> PrBounds:
     0.818 0.954
     """
     answers = [_pr(problem) for problem in pose(scores, **options)]
-    return tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
+    return _tightest(answers, lambda bounds: bounds.upper.auc - bounds.lower.auc)
 
 
 def _pr(problem: Problem) -> PrBounds:
@@ -157,18 +159,18 @@ def _curves(
     Tables are chosen by one of the rates, so that rate is already at its extreme. The first
     `origin` points stay at (0, 0).
     """
-    threshold = np.concatenate([np.full(origin, np.inf), problem.ranking.threshold])
+    threshold = np.concatenate([np.full(origin, np.inf), problem.threshold])
     points = np.zeros((len(_SIDES), len(rates), threshold.size))
     wide = problem.latent[0] < problem.latent[1]
     extremes = np.zeros_like(points) if wide else points
     for place, part in problem.blocks():
         for side, curve, ends in zip(_SIDES, points, extremes, strict=True):
             candidates = list(part.candidates(side))
-            tables = chosen(candidates, side, by)
+            tables = _chosen(candidates, side, by)
             for rate, point, end in zip(rates.values(), curve, ends, strict=True):
                 point[origin:][place] = getattr(tables, rate)
                 if wide:
-                    end[origin:][place] = extreme(candidates, side, rate)
+                    end[origin:][place] = _extreme(candidates, side, rate)
     lower, upper = (
         kind(
             threshold=threshold, extremes=(x, y), side=side, **dict(zip(rates, curve, strict=True))
@@ -176,6 +178,35 @@ def _curves(
         for side, curve, (x, y) in zip(_SIDES, points, extremes, strict=True)
     )
     return lower, upper
+
+
+def _chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
+    """Return the table with the best (upper) or worst (lower) rate at each cutoff.
+
+    In case of a tie, the first table is used.
+    """
+    best, *others = candidates
+    for other in others:
+        before, after = getattr(best, rate), getattr(other, rate)
+        swap = after > before if _largest(side, rate) else after < before
+        tp = np.where(swap, other.tp, best.tp)
+        best = replace(best, tp=tp, positives=np.where(swap, other.positives, best.positives))
+    return best
+
+
+def _extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> Floats:
+    """Return the best (upper) or worst (lower) value of a rate at each cutoff."""
+    better = np.maximum if _largest(side, rate) else np.minimum
+    return reduce(better, (getattr(tables, rate) for tables in candidates))
+
+
+def _largest(side: Side, rate: Rate) -> bool:
+    return (side == "upper") != (rate == "fpr")
+
+
+def _tightest(answers: list[T], width: Callable[[T], float]) -> T:
+    """Return the answer with the smallest width, which is not computed for a single answer."""
+    return answers[0] if len(answers) == 1 else min(answers, key=width)
 
 
 _BLOCK: Final = 65_536  # Number of points summed at a time, to limit memory use.
@@ -188,9 +219,6 @@ class _Side:
     threshold: Floats
     extremes: Points
     side: Side
-
-
-S = TypeVar("S", bound=_Side)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -276,6 +304,10 @@ class PrSide(_Side):
         return x, np.maximum.accumulate(y[::-1])[::-1]
 
 
+S = TypeVar("S", RocSide, PrSide)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class _Bounds(ResultTable):
     """Base class of results that state their assumptions."""
 
@@ -286,13 +318,14 @@ class _Bounds(ResultTable):
         return super().to_dict() | self.assumes.to_dict()
 
 
-class _TwoCurves(_Bounds):
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class _TwoCurves(_Bounds, Generic[S]):
     """Base class of the bounds on ROC and PR curves."""
 
-    lower: RocSide | PrSide
-    upper: RocSide | PrSide
+    lower: S
+    upper: S
     _facts = ("auc", "envelope_auc")
-    _rates: tuple[str, str]
+    _rates: ClassVar[tuple[str, str]]
 
     @property
     def auc(self) -> tuple[float, float]:
@@ -312,8 +345,7 @@ class _TwoCurves(_Bounds):
         return table
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class RocBounds(_TwoCurves):
+class RocBounds(_TwoCurves[RocSide]):
     """Bounds on a ROC curve.
 
     Attributes
@@ -326,14 +358,10 @@ class RocBounds(_TwoCurves):
         Areas under the two unmodified curves, and under their monotone envelopes.
     """
 
-    lower: RocSide
-    upper: RocSide
-    assumes: Assumptions
     _rates = ("fpr", "tpr")
 
 
-@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class PrBounds(_TwoCurves):
+class PrBounds(_TwoCurves[PrSide]):
     """Bounds on a precision-recall curve.
 
     Attributes
@@ -346,9 +374,6 @@ class PrBounds(_TwoCurves):
         Areas under the two unmodified curves, and under interpolated precision.
     """
 
-    lower: PrSide
-    upper: PrSide
-    assumes: Assumptions
     _rates = ("recall", "precision")
 
 
@@ -395,7 +420,6 @@ class ContingencyBounds(_Bounds):
     threshold: Floats
     lower: Tables
     upper: Tables
-    assumes: Assumptions
 
     def columns(self) -> dict[str, Floats]:
         """Return all entries as named columns."""
@@ -434,19 +458,21 @@ def contingency_bounds(
     """
     answers = [
         ContingencyBounds(
-            threshold=problem.ranking.threshold,
+            threshold=problem.threshold,
             lower=_chosen_tables(problem, "lower"),
             upper=_chosen_tables(problem, "upper"),
             assumes=problem.assumes,
         )
         for problem in pose(scores, **options, threshold=threshold)
     ]
-    return tightest(answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr))
+    return _tightest(
+        answers, lambda b: _mean(b.lower.fpr - b.upper.fpr + b.upper.tpr - b.lower.tpr)
+    )
 
 
 def _chosen_tables(problem: Problem, side: Side) -> Tables:
     parts = [
-        chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
+        _chosen(list(part.candidates(side)), side, problem.moved) for _, part in problem.blocks()
     ]
     positives = parts[0].positives
     if isinstance(positives, np.ndarray):
@@ -478,7 +504,6 @@ class MetricBounds(_Bounds):
     low: Floats
     high: Floats
     metric: str
-    assumes: Assumptions
     _facts = ("metric",)
 
     def at(self, threshold: float) -> tuple[float, float]:
@@ -541,7 +566,7 @@ def metric_bounds(
     answers = [
         _bound(problem, function, name) for problem in pose(scores, **options, threshold=threshold)
     ]
-    return tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
+    return _tightest(answers, lambda bounds: _mean(bounds.high - bounds.low))
 
 
 def _find(metric: str | TableMetric) -> tuple[str, TableMetric]:
@@ -563,7 +588,7 @@ def table_rules() -> dict[str, Rule]:
 
 
 def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
-    low = np.full(problem.ranking.threshold.size, np.nan)
+    low = np.full(problem.threshold.size, np.nan)
     high = low.copy()
     for place, part in problem.blocks():
         for tables in _tables(part):
@@ -572,7 +597,7 @@ def _bound(problem: Problem, function: TableMetric, name: str) -> MetricBounds:
             np.fmin(low[place], value, out=low[place])
             np.fmax(high[place], value, out=high[place])
     return MetricBounds(
-        threshold=problem.ranking.threshold,
+        threshold=problem.threshold,
         low=low,
         high=high,
         metric=name,
@@ -617,7 +642,6 @@ class RankCdf(_Bounds):
     low: Floats
     high: Floats
     unlabeled: Floats
-    assumes: Assumptions
 
     @property
     def better_than_random(self) -> Flags:
@@ -686,14 +710,13 @@ def rank_cdf(
         resamples=resamples,
         seed=seed,
     )
-    ranking = problem.ranking
-    share = ranking.groups[0].share()[0][ranking.rows[0]]
+    share = problem.groups[0].share()[0][problem.rows[0]]
     return RankCdf(
-        threshold=ranking.threshold,
-        rank=ranking.known(0) + ranking.known(1) + ranking.unlabeled,
+        threshold=problem.threshold,
+        rank=problem.known(0) + problem.known(1) + problem.unlabeled,
         share=share,
         low=problem.band_at(0),
         high=problem.band_at(1),
-        unlabeled=ranking.unlabeled / ranking.n_unlabeled,
+        unlabeled=problem.unlabeled / problem.n_unlabeled,
         assumes=problem.assumes,
     )

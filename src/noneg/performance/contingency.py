@@ -13,27 +13,27 @@ alone.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from noneg.checks import check_choice, check_count, check_level, check_number
+from noneg.checks import check_choice, check_count, check_level, check_number, check_scores
 from noneg.errors import InputError
 from noneg.intervals import limits_at_nodes
-from noneg.performance.cutoffs import Ranking, rank
 from noneg.randomness import stream
 from noneg.results import Record
 from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import ArrayLike
 
-    from noneg.arrays import Floats
+    from noneg.arrays import Floats, Integers
+    from noneg.laws import Chunk
     from noneg.scores import PUScores
 
     Counts = float | Floats
@@ -49,11 +49,14 @@ BANDS: Final[dict[str, str]] = {
     "prediction": "'exact', widened by the sampling error of the latent rows themselves",
 }
 
+# Cutoffs processed at a time, so that intermediate arrays stay in cache.
+_BLOCK: Final = 65_536
 _RESAMPLED: Final = 4_000_000  # Number of resampled counts held in memory at a time.
 Basis = Literal["positives", "negatives", "tighter"]
 Table = Literal["all", "unlabeled"]
 Side = Literal["lower", "upper"]
 Rate = Literal["fpr", "tpr", "precision"]
+NEGATIVES: Final = "known_negatives"
 _GUARD: Final = 1e-9  # Protects ceil and floor from rounding error.
 
 
@@ -167,6 +170,111 @@ def _resampled(share: Floats, n: int, alpha: float, resamples: int, seed: int) -
     return low, high
 
 
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Rows of one kind, sorted by increasing score.
+
+    Attributes
+    ----------
+    scores : ndarray
+    counts : ndarray or None
+        Number of identical rows that each entry represents; None for one each.
+    masses : ndarray or None
+        Weight of each entry in the rank CDF; None to use its count.
+    """
+
+    scores: Floats
+    counts: Floats | None = None
+    masses: Floats | None = None
+
+    @property
+    def total(self) -> float:
+        """Number of rows."""
+        return float(self.scores.size if self.counts is None else self.counts.sum())
+
+    def rows_above(self, thresholds: Floats) -> Integers:
+        """Return the number of entries at or above each threshold (in decreasing order)."""
+        below: Integers = np.searchsorted(self.scores, thresholds[::-1])[::-1]
+        return self.scores.size - below
+
+    def count_above(self, rows: Integers) -> Floats:
+        """Return the number of rows represented by the best entries."""
+        if self.counts is None:
+            return rows.astype(np.float64)
+        counts: Floats = self._counts_from_the_top[rows]
+        return counts
+
+    @cached_property
+    def _counts_from_the_top(self) -> Floats:
+        return _from_the_top(np.ones(self.scores.size) if self.counts is None else self.counts)
+
+    def share(self) -> tuple[Floats, float]:
+        """Return the rank CDF after 0, 1, 2, ... entries, and the effective number of rows."""
+        if self.masses is None:
+            top = self._counts_from_the_top
+            return top / top[-1], float(top[-1])
+        counts = np.ones(self.scores.size) if self.counts is None else self.counts
+        top = _from_the_top(counts * self.masses)
+        return top / top[-1], float(top[-1] ** 2 / (counts * self.masses**2).sum())
+
+
+# Known positives, known negatives, unlabeled rows.
+Groups: TypeAlias = tuple[Group, Group, Group]
+
+
+def _from_the_top(x: Floats) -> Floats:
+    return np.concatenate([[0.0], np.cumsum(x[::-1])])
+
+
+def cutoffs(groups: Groups, threshold: ArrayLike | None) -> Floats:
+    """Return the given thresholds, or else all distinct scores, in decreasing order."""
+    if threshold is not None:
+        return np.sort(check_scores(np.atleast_1d(threshold), "threshold"))[::-1]
+    joined = np.concatenate([group.scores for group in groups])
+    joined.sort(kind="stable")  # Merges the parts.
+    last = np.ones(joined.size, dtype=np.bool_)
+    np.not_equal(joined[1:], joined[:-1], out=last[:-1])
+    return joined[last][::-1]
+
+
+def ranked_groups(scores: PUScores, known_negatives: ArrayLike | None) -> Groups:
+    """Return the known positives, the known negatives and the unlabeled rows.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.4], [0.9, 0.5, 0.1], prior=0.4, setting="two-sample")
+    >>> cutoffs(ranked_groups(scores, known_negatives=[0.5]), None)
+    array([0.9, 0.5, 0.4, 0.1])
+    """
+    rest, positive = scores.in_order()
+    extra = np.sort(check_scores([] if known_negatives is None else known_negatives, NEGATIVES))
+    positives = _group(positive, "positive", latent_law=scores.hidden and scores.pooled)
+    unlabeled = _group(rest, "unlabeled")
+    if scores.hidden:
+        return positives, Group(extra), unlabeled
+    if extra.size:
+        rule = f"must be omitted if every row has its label, got {extra.size} scores"
+        raise InputError(NEGATIVES, rule, remedy="Add these rows to the labeled rows.")
+    return positives, unlabeled, Group(extra)
+
+
+def _group(chunk: Chunk, name: str, *, latent_law: bool = False) -> Group:
+    """Return the rows of a chunk; unequal weights may come only from labeling rates.
+
+    With labeling rates e, known positives weighted by 1 / e follow the distribution of all
+    positives. Weighted by 1 / e - 1, they follow the distribution of the positives left unlabeled
+    in one sample.
+    """
+    scores, counts, positive_mass, marginal_mass = chunk
+    if np.any(np.asarray(marginal_mass) != 1.0):
+        rule = f"must not have importance weights, got some on {name} rows: bounds count rows"
+        remedy = "Use frequency weights, labeling rates (propensity) or none."
+        raise InputError("scores", rule, remedy=remedy)
+    f, a = (None if np.all(x == 1.0) else np.asarray(x) for x in (counts, positive_mass))
+    return Group(scores, f, None if a is None else a - latent_law)
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Tables:
     """Contingency tables, one per cutoff.
@@ -250,11 +358,15 @@ class Assumptions(Record):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Problem:
-    """A ranking with a band and a range of latent positives, from which bounds are computed.
+    """Ranked rows with a band and a range of latent positives, from which bounds are computed.
 
     Attributes
     ----------
-    ranking : Ranking
+    threshold : ndarray
+        Cutoffs in decreasing order; a row with a score at or above the cutoff is predicted
+        positive.
+    groups : (Group, Group, Group)
+        Known positives, known negatives, unlabeled rows.
     limits : (ndarray, ndarray)
         T_lb and T_ub, tabulated over the known rows of the basis.
     latent : (float, float)
@@ -262,19 +374,41 @@ class Problem:
     assumes : Assumptions
     """
 
-    ranking: Ranking
+    threshold: Floats
+    groups: Groups
     limits: Limits
     latent: tuple[float, float]
     assumes: Assumptions
 
     def blocks(self) -> Iterator[tuple[slice, Problem]]:
         """Yield the problem one block of cutoffs at a time, with the slice of each block."""
-        for place, ranking in self.ranking.parts():
-            yield place, replace(self, ranking=ranking)
+        for start in range(0, self.threshold.size, _BLOCK):
+            place = slice(start, start + _BLOCK)
+            yield place, replace(self, threshold=self.threshold[place])
+
+    @property
+    def n_unlabeled(self) -> float:
+        """Number of unlabeled rows."""
+        return self.groups[2].total
+
+    @cached_property
+    def rows(self) -> tuple[Integers, Integers]:
+        """Numbers of known positive and negative entries at or above each cutoff."""
+        positive, negative, _ = self.groups
+        return positive.rows_above(self.threshold), negative.rows_above(self.threshold)
+
+    @cached_property
+    def unlabeled(self) -> Floats:
+        """Number of unlabeled rows at or above each cutoff."""
+        return self.groups[2].count_above(self.groups[2].rows_above(self.threshold))
+
+    def known(self, kind: int) -> Floats:
+        """Return the number of known positives (0) or negatives (1) at or above each cutoff."""
+        return self.groups[kind].count_above(self.rows[kind])
 
     def band_at(self, end: int) -> Floats:
         """Return T_lb (0) or T_ub (1) at every cutoff."""
-        at: Floats = self.limits[end][self.ranking.rows[self._kind]]
+        at: Floats = self.limits[end][self.rows[self._kind]]
         return at
 
     @property
@@ -294,11 +428,11 @@ class Problem:
         above and below (Eq. 11). If the basis is known negatives, the same is done for the latent
         negatives with the ends of the band swapped (Appendix C).
         """
-        total = self.ranking.n_unlabeled
+        total = self.n_unlabeled
         if self._kind == 0:
             return self._count(int(side == "upper"), positives)
         hidden = self._count(int(side == "lower"), total - positives)
-        return np.subtract(self.ranking.unlabeled, hidden, out=hidden)
+        return np.subtract(self.unlabeled, hidden, out=hidden)
 
     def _count(self, end: int, latent: Counts) -> Floats:
         theta = self.band_at(end)
@@ -308,23 +442,23 @@ class Problem:
             np.ceil(np.subtract(theta, guard, out=theta), out=theta)
         else:
             np.floor(np.add(theta, guard, out=theta), out=theta)
-        head = self.ranking.unlabeled
-        below = latent - self.ranking.n_unlabeled  # Plus head: positives that exceed the tail.
+        head = self.unlabeled
+        below = latent - self.n_unlabeled  # Plus head: positives that exceed the tail.
         np.maximum(theta, np.maximum(below + head, 0.0), out=theta)
         return np.minimum(theta, np.minimum(head, latent), out=theta)
 
     def tables(self, side: Side, positives: Counts) -> Tables:
         """Return the tables of one side for a number of latent positives (Eq. 12)."""
         tp = self.latent_above(side, positives)
-        ranking, total = self.ranking, self.ranking.n_unlabeled
+        total = self.n_unlabeled
         if self.assumes.table == "unlabeled":
-            return Tables(tp=tp, predicted=ranking.unlabeled, positives=positives, total=total)
-        known = ranking.known(0)
+            return Tables(tp=tp, predicted=self.unlabeled, positives=positives, total=total)
+        known = self.known(0)
         tp += known
-        known += ranking.unlabeled
-        if ranking.groups[1].scores.size:
-            known += ranking.known(1)
-        n_positive, n_negative = (group.total for group in ranking.groups[:2])
+        known += self.unlabeled
+        if self.groups[1].scores.size:
+            known += self.known(1)
+        n_positive, n_negative = (group.total for group in self.groups[:2])
         return Tables(
             tp=tp,
             predicted=known,
@@ -350,7 +484,7 @@ class Problem:
             yield self.tables(side, np.clip(np.ceil(turn), low, high))
 
     def _turns(self, side: Side) -> Iterator[Floats]:
-        head, total = self.ranking.unlabeled, self.ranking.n_unlabeled
+        head, total = self.unlabeled, self.n_unlabeled
         share = self.band_at(int((side == "upper") != bool(self._kind)))
         with np.errstate(divide="ignore", invalid="ignore"):
             for turn in (head / share, (total - head) / (1.0 - share)):
@@ -361,22 +495,20 @@ class Problem:
         """Return the problem restricted to cutoffs with a counted row at or above them."""
         if self.assumes.table == "all":
             return self
-        best = self.ranking.groups[2].scores[-1]
-        threshold = self.ranking.threshold[self.ranking.threshold <= best]
-        return replace(self, ranking=replace(self.ranking, threshold=threshold))
+        return replace(self, threshold=self.threshold[self.threshold <= self.groups[2].scores[-1]])
 
     def check_classes(self, *, negatives: bool) -> None:
         """Raise unless every beta leaves at least one positive row and, if needed, a negative."""
-        known = [group.total for group in self.ranking.groups[:2]]
+        known = [group.total for group in self.groups[:2]]
         if self.assumes.table == "unlabeled":
             known = [0.0, 0.0]
         if known[0] + self.latent[0] <= 0.0:
             raise self._no_row("positive", "larger")
-        if negatives and known[1] + self.ranking.n_unlabeled - self.latent[1] <= 0.0:
+        if negatives and known[1] + self.n_unlabeled - self.latent[1] <= 0.0:
             raise self._no_row("negative", "smaller")
 
     def _no_row(self, kind: str, way: str) -> ValueError:
-        if self.ranking.n_unlabeled == 0:
+        if self.n_unlabeled == 0:
             return ValueError(
                 f"'scores' must contain at least one {kind} row for a curve, got none."
             )
@@ -384,40 +516,9 @@ class Problem:
         shown = f"{low:g}" if low == high else f"({low:g}, {high:g})"
         return ValueError(
             f"'beta' must leave at least one {kind} row for a curve, got {shown} of "
-            f"{self.ranking.n_unlabeled:,.0f} unlabeled rows. Pass a {way} beta, or count known "
+            f"{self.n_unlabeled:,.0f} unlabeled rows. Pass a {way} beta, or count known "
             f"{kind} rows too (table='all')."
         )
-
-
-def chosen(candidates: Sequence[Tables], side: Side, rate: Rate) -> Tables:
-    """Return the table with the best (upper) or worst (lower) rate at each cutoff.
-
-    In case of a tie, the first table is used.
-    """
-    return reduce(lambda one, other: _pick(one, other, side, rate), candidates)
-
-
-def extreme(candidates: Sequence[Tables], side: Side, rate: Rate) -> Floats:
-    """Return the best (upper) or worst (lower) value of a rate at each cutoff."""
-    better = np.maximum if _largest(side, rate) else np.minimum
-    return reduce(better, (getattr(tables, rate) for tables in candidates))
-
-
-def _largest(side: Side, rate: Rate) -> bool:
-    return (side == "upper") != (rate == "fpr")
-
-
-def _pick(one: Tables, other: Tables, side: Side, rate: Rate) -> Tables:
-    before, after = getattr(one, rate), getattr(other, rate)
-    swap = after > before if _largest(side, rate) else after < before
-    return replace(
-        one,
-        tp=np.where(swap, other.tp, one.tp),
-        positives=np.where(swap, other.positives, one.positives),
-    )
-
-
-T = TypeVar("T")
 
 
 class BoundOptions(TypedDict, total=False):
@@ -495,29 +596,25 @@ def pose(  # noqa: PLR0913 - the options of all bounds
     check_count(seed, "seed", 0)
     counted = _check_table(scores, table, prevalence=prevalence)
     shares = latent_fraction(scores) if beta is None else check_beta(scores, beta)
-    ranking = rank(scores, known_negatives, threshold)
-    low, high = (float(round(share * ranking.n_unlabeled)) for share in shares)
+    groups = ranked_groups(scores, known_negatives)
+    cuts, total = cutoffs(groups, threshold), groups[2].total
+    latent = float(round(shares[0] * total)), float(round(shares[1] * total))
     problems = []
-    for one in _bases(ranking, basis):
+    for one in _bases(groups, basis):
         assumes = Assumptions(beta=shares, band=band, level=level, basis=one, table=counted)
-        limits = _limits(ranking, assumes, (low, high), resamples, seed)
+        limits = _limits(groups, assumes, latent, resamples, seed)
         problems.append(
-            Problem(ranking=ranking, limits=limits, latent=(low, high), assumes=assumes)
+            Problem(threshold=cuts, groups=groups, limits=limits, latent=latent, assumes=assumes)
         )
     return problems
 
 
-def tightest(answers: list[T], width: Callable[[T], float]) -> T:
-    """Return the answer with the smallest width, which is not computed for a single answer."""
-    return answers[0] if len(answers) == 1 else min(answers, key=width)
-
-
 def _limits(
-    ranking: Ranking, assumes: Assumptions, latent: tuple[float, float], resamples: int, seed: int
+    groups: Groups, assumes: Assumptions, latent: tuple[float, float], resamples: int, seed: int
 ) -> Limits:
     positive = assumes.basis == "positives"
-    group = ranking.groups[int(not positive)]
-    if not group.scores.size or not ranking.n_unlabeled:
+    group, n_unlabeled = groups[int(not positive)], groups[2].total
+    if not group.scores.size or not n_unlabeled:
         unused = np.zeros(group.scores.size + 1)
         return unused, unused
     share, n = group.share()
@@ -525,7 +622,7 @@ def _limits(
         rule = "must be 'exact', 'prediction' or 'dkw' if positives have labeling rates"
         remedy = "Counts with unequal weights are not binomial."
         raise InputError("band", rule, value=assumes.band, remedy=remedy)
-    hidden = latent[0] if positive else ranking.n_unlabeled - latent[1]
+    hidden = latent[0] if positive else n_unlabeled - latent[1]
     return band_limits(
         share,
         n,
@@ -559,10 +656,10 @@ def _check_table(scores: PUScores, table: Table | None, *, prevalence: bool) -> 
     return table
 
 
-def _bases(ranking: Ranking, basis: object) -> list[Basis]:
+def _bases(groups: Groups, basis: object) -> list[Basis]:
     meaning = "It specifies the class whose ranks the bounds are based on."
     check_choice(basis, "basis", get_args(Basis), meaning)
-    some = ranking.groups[1].total > 0
+    some = groups[1].total > 0
     if basis == "negatives" and not some:
         remedy = "Pass their scores as known_negatives, or use basis='positives'."
         raise InputError("basis", "is 'negatives', but there are no known negatives", remedy=remedy)

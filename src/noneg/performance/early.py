@@ -30,7 +30,7 @@ from scipy.stats import rankdata
 
 from noneg.calibration.reliability import ratio_limits
 from noneg.checks import check_level, check_number
-from noneg.intervals import area_limits, no_spread, prior_words, share_limits, trust_words
+from noneg.intervals import area_limits, estimated, no_spread, share_limits, trust_words
 from noneg.laws import Ordered
 from noneg.performance.ranking import undefined
 from noneg.performance.top import METHOD, TRUCHON
@@ -75,9 +75,8 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
     >>> round(bedroc(scores), 4)
     0.9934
     """
-    place, ends = _early(Ordered(scores), check_alpha(alpha))[0], _ends(scores.known_prior, alpha)
-    width = ends[1] - ends[0]
-    return float((place - ends[0]) / width) if width > 0.0 else float("nan")
+    early, *_ = _early(Ordered(scores), check_alpha(alpha))
+    return _scaled(early, scores.known_prior, alpha)
 
 
 @in_range
@@ -96,14 +95,13 @@ def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.
     0.9934 [0.9526, 0.9991]
     """
     level, steps = check_level(level), Ordered(scores)
-    early, by_t, by_q = _early(steps, check_alpha(alpha))
-    value = bedroc(scores, alpha=alpha)
+    early = _early(steps, check_alpha(alpha))
+    value = _scaled(early[0], scores.known_prior, alpha)
     if np.isnan(value):
         return undefined(scores, level, "an empty class")
-    found = [_limits(steps, (early, by_t, by_q), prior, alpha, level) for prior in scores.prior_set]
+    found = [_limits(steps, early, prior, alpha, level) for prior in scores.prior_set]
     lows, highs = zip(*found, strict=True)
-    words = METHOD + prior_words(scores)
-    return Estimate(value=value, low=min(lows), high=max(highs), level=level, method=words)
+    return estimated(scores, value, (min(lows), max(highs)), level, METHOD)
 
 
 def _limits(
@@ -141,7 +139,7 @@ def _ends(prior: float, alpha: float) -> tuple[float, float]:
 
 def _scaled(early: float, prior: float, alpha: float) -> float:
     least, most = _ends(prior, alpha)
-    return (early - least) / (most - least)
+    return float((early - least) / (most - least)) if most > least else float("nan")
 
 
 def _early(steps: Ordered, alpha: float) -> tuple[float, Floats, Floats]:

@@ -55,10 +55,17 @@ from noneg.performance.ordering import proxy_auc
 from noneg.registry import METRICS
 from noneg.results import Estimate
 from noneg.scores import PUScores
-from noneg.selection import ROUNDING, Box, assembled, is_selected, over_box, smallest_factor
+from noneg.selection import (
+    LIMIT_GRID,
+    Box,
+    assembled,
+    bounded,
+    is_selected,
+    smallest_factor,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike
 
@@ -69,6 +76,11 @@ if TYPE_CHECKING:
     from noneg.registry import Metric
     from noneg.rules import Rule
     from noneg.selection import Law
+
+    # Differences at many priors and their derivatives, and what determines their intervals: each
+    # row's contributions to the errors of some means, shape (k, n), and a function of priors.
+    Slopes = tuple[Floats, Floats]
+    Smooth = tuple[Floats, Callable[[Floats], Slopes]]
 
 PAIRED = "paired rows, delta method"
 
@@ -134,20 +146,14 @@ class PairedRows:
         return PairedRows(self.flags[here], columns, self.setting, weight, self.kind)
 
     def scores(
-        self, prior: float | None, interval: tuple[float, float] | None
+        self, prior: float | None = None, interval: tuple[float, float] | None = None
     ) -> dict[str, PUScores]:
-        """Return each model's scores separately; without a prior, the data are labeled."""
-        if prior is not None or interval is not None:
-            return self._built(prior=prior, prior_interval=interval, setting=self.setting)
-        return self._built()
-
-    def unsettled(self) -> dict[str, PUScores]:
-        """Return each model's scores without a prior."""
-        return self._built(setting=self.setting)
-
-    def _built(self, **known: Any) -> dict[str, PUScores]:  # noqa: ANN401
-        build = PUScores.from_pu_labels if known else PUScores.from_labels
-        options = {"sample_weight": self.weight, "weight_kind": self.kind, **known}
+        """Return each model's scores separately; labeled data have no other prior."""
+        labeled = is_labeled(self.setting)
+        build = PUScores.from_labels if labeled else PUScores.from_pu_labels
+        facts = {"setting": self.setting, "prior": prior, "prior_interval": interval}
+        options: dict[str, Any] = {"sample_weight": self.weight, "weight_kind": self.kind}
+        options |= {} if labeled else facts
         return {name: build(self.flags, s, **options) for name, s in self.columns.items()}
 
     @cached_property
@@ -173,63 +179,27 @@ class PairedRows:
         square = float(f @ m**2)
         return float(f @ m) ** 2 / square if square > 0.0 else 0.0
 
-    def centered(self, law: Floats, values: Floats) -> tuple[float, Floats]:
-        """Return a mean under a distribution, and each row's contribution to its error."""
-        mean = float((self.masses.count * law) @ values)
-        return mean, law * (values - mean)
+    def centered(self, law: Floats, values: Floats | Flags) -> tuple[Floats, Floats]:
+        """Return means under a distribution, and each row's contributions to their errors."""
+        means: Floats = values @ (self.masses.count * law)
+        parts: Floats = values - means[:, None]
+        parts *= law
+        return means, parts
 
-    def gains(self, loss: Loss, one: str, other: str) -> tuple[Floats, Floats]:
-        """Return both differences: of ``loss(s, 1) - loss(s, 0)``, and of ``loss(s, 0)``."""
-        s, t = self.columns[one], self.columns[other]
-        base = loss(s, 0) - loss(t, 0)
-        return loss(s, 1) - loss(t, 1) - base, base
+    @cached_property
+    def everyone(self) -> Floats:
+        """Share of each row in the marginal distribution, with all rows that it stands for."""
+        return self.masses.count * self.masses.marginal
+
+    @cached_property
+    def labeled(self) -> Floats:
+        """Share of each labeled positive in their distribution, likewise."""
+        return (self.masses.count * self.masses.positive)[self.flags]
 
     @property
     def prior_part(self) -> Floats:
-        """Each row's contribution to the error of the share of labeled rows."""
-        w = self.masses.marginal
-        return w * (self.flags - float((self.masses.count * w) @ self.flags))
-
-    def area(self, name: str) -> Floats:
-        """Return each row's contribution to the error of a model's proxy AUC."""
-        s, f = self.columns[name], self.masses.count
-        out = np.zeros(s.size)
-        for group, sign in ((self.flags, 1.0), (~self.flags, -1.0)):
-            share = _placed(s[group], s[~group], (f * self.mass)[~group])
-            m, total = self.mass[group], float(f[group] @ self.mass[group])
-            mean = float((f[group] * m) @ share) / total
-            size = self.effective(group)
-            out[group] = sign * np.sqrt(size / (size - 1.0)) * m * (share - mean) / total
-        return out
-
-
-@dataclass(frozen=True, eq=False)
-class Smooth:
-    """The difference between two models as a smooth function of means and the prior.
-
-    Attributes
-    ----------
-    parts : ndarray, shape (k, n)
-        Each row's contribution to the errors of k means.
-    at : callable
-        Maps priors, shape (m,), to differences, shape (m,), and their derivatives with respect to
-        the means, shape (k, m).
-    """
-
-    parts: Floats
-    at: Callable[[Floats], tuple[Floats, Floats]]
-
-    def limits(self, count: Floats, priors: tuple[float, float], level: float) -> Limits:
-        """Return the widest normal confidence limits over the priors."""
-        covariance, z = (count * self.parts) @ self.parts.T, z_score(level)
-
-        def limits(grid: Floats) -> tuple[Floats, Floats]:
-            value, slopes = self.at(grid)
-            variance = np.einsum("jm,jk,km->m", slopes, covariance, slopes)
-            reach = z * np.sqrt(np.maximum(variance, 0.0))
-            return value - reach, value + reach
-
-        return over_priors(limits, priors)
+        """Each row's contribution to the error of the share of labeled rows, shape (1, n)."""
+        return self.centered(self.masses.marginal, self.flags[None])[1]
 
 
 def rule_slopes(rule: Rule, tpr: float, ppr: float, prior: Floats) -> tuple[Floats, Floats]:
@@ -281,6 +251,171 @@ def check_comparable(metric: Metric) -> Metric:
 
 
 @dataclass(frozen=True, eq=False)
+class Contrast:
+    """A difference as a function of means over the positives and over all rows, and of the prior.
+
+    Attributes
+    ----------
+    positive, marginal : ndarray, shape (j, n) and (k, n)
+        Functions of the rows. The difference depends on their means under the positive and the
+        marginal distribution, and is linear in the former.
+    at : callable
+        Maps the means under both distributions and priors, shape (m,), to differences, shape (m,),
+        and their derivatives with respect to all means and the prior, shape (j + k + 1, m).
+    """
+
+    positive: Floats
+    marginal: Floats
+    at: Callable[[Floats, Floats, Floats], Slopes]
+
+    @classmethod
+    def of_rule(cls, rule: Rule, threshold: float, one: Floats, other: Floats) -> Contrast:
+        """Return the difference of a confusion-matrix metric between two columns of scores."""
+        above = np.array([one >= threshold, other >= threshold], dtype=np.float64)
+
+        def at(tpr: Floats, ppr: Floats, prior: Floats) -> Slopes:
+            value, slopes = rule_slopes(rule, tpr[0], ppr[0], prior)
+            value_, slopes_ = rule_slopes(rule, tpr[1], ppr[1], prior)
+            by_means = slopes[0], -slopes_[0], slopes[1], -slopes_[1]
+            return value - value_, np.stack([*by_means, slopes[2] - slopes_[2]])
+
+        return cls(above, above, at)
+
+    @classmethod
+    def of_loss(cls, loss: Loss, one: Floats, other: Floats) -> Contrast:
+        """Return the difference of an expected loss between two columns of scores."""
+        base = loss(one, 0) - loss(other, 0)
+        gain = loss(one, 1) - loss(other, 1) - base
+
+        def at(gain: Floats, base: Floats, prior: Floats) -> Slopes:
+            slopes = np.stack([prior, np.ones_like(prior), np.full_like(prior, gain[0])])
+            return prior * gain + base, slopes
+
+        return cls(gain[None], base[None], at)
+
+    def smooth(self, rows: PairedRows) -> Smooth:
+        """Return the contributions of the rows, and the difference as a function of the prior.
+
+        The prior is a mean, too, if every row is labeled.
+        """
+        t, by_t = rows.centered(rows.masses.positive, self.positive)
+        q, by_q = rows.centered(rows.masses.marginal, self.marginal)
+        prior = rows.prior_part if is_labeled(rows.setting) else by_t[:0]
+        return np.concatenate([by_t, by_q, prior]), lambda grid: self.at(t, q, grid)
+
+    def linear(self, rows: PairedRows, prior: float) -> Linear:
+        """Return the difference at a prior as a mean over the positives."""
+        labeled, q = self.positive[:, rows.flags], self.marginal @ rows.everyone
+        first, grid = len(labeled), np.array([prior])
+        constant, slopes = self.at(np.zeros(first), q, grid)
+
+        def marginal(mass: Floats) -> Floats:
+            by_means: Floats = self.at(labeled @ mass, q, grid)[1]
+            return by_means[first:-1, 0] @ self.marginal
+
+        return Linear(rows, float(constant[0]), slopes[:first, 0] @ labeled, marginal)
+
+
+@dataclass(frozen=True, eq=False)
+class Areas:
+    """A difference of areas, of which a row contributes its placements within the other group."""
+
+    scores: tuple[PUScores, PUScores]
+    columns: tuple[Floats, Floats]
+    proxy: bool
+
+    def smooth(self, rows: PairedRows) -> Smooth:
+        """Return the contributions of the rows, and the difference as a function of the prior."""
+        first, second = self.scores
+        value = proxy_auc(first) - proxy_auc(second)
+        pairs = _by_pairs(rows, self.columns[0]) - _by_pairs(rows, self.columns[1])
+        # AUC - 1/2 is (1 - labeled share) / (1 - prior) times (proxy AUC - 1/2).
+        stretched = not (self.proxy or first.prior_is_estimated)
+        left = 1.0 - first.labeled_share if stretched else 1.0
+
+        def at(prior: Floats) -> Slopes:
+            unit = 1.0 / (1.0 - prior) if stretched else np.ones_like(prior)
+            return unit * left * value, np.stack([unit * left, -unit * value])
+
+        varies = stretched and first.pooled
+        return np.concatenate([pairs[None], rows.prior_part] if varies else [pairs[None]]), at
+
+    def linear(self, rows: PairedRows, prior: float) -> Linear:
+        """Return the difference at a prior as a mean over the positives."""
+        flags, unit = rows.flags, 1.0 if self.proxy else 1.0 / (1.0 - prior)
+        group = rows.everyone * ~flags if self.proxy else rows.everyone
+        places = [_placed(s[flags], s, group) for s in self.columns]
+
+        def marginal(mass: Floats) -> Floats:
+            share = [1.0 - _placed(s, s[flags], mass) for s in self.columns]
+            difference: Floats = unit * (share[0] - share[1])
+            return difference * ~flags if self.proxy and self.scores[0].pooled else difference
+
+        return Linear(rows, 0.0, unit * (places[0] - places[1]), marginal)
+
+
+def _by_pairs(rows: PairedRows, s: Floats) -> Floats:
+    """Return each row's contribution to the error of the proxy AUC of these scores."""
+    f, out = rows.masses.count, np.zeros(s.size)
+    for group, sign in ((rows.flags, 1.0), (~rows.flags, -1.0)):
+        share = _placed(s[group], s[~group], (f * rows.mass)[~group])
+        m, total = rows.mass[group], float(f[group] @ rows.mass[group])
+        mean = float((f[group] * m) @ share) / total
+        size = rows.effective(group)
+        out[group] = sign * np.sqrt(size / (size - 1.0)) * m * (share - mean) / total
+    return out
+
+
+def _placed(at: Floats, group: Floats, mass: Floats) -> Floats:
+    """Return `placements` within a group whose scores are in any order."""
+    order = np.argsort(group, kind="stable")
+    return placements(at, group[order], mass[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A difference at a given prior: ``constant + E_plus[value]``.
+
+    Attributes
+    ----------
+    rows : PairedRows
+    constant : float
+    value : ndarray
+        Value for each labeled positive.
+    marginal : callable
+        Maps the masses of the labeled positives under a distribution to the contribution of each
+        row, as a member of the marginal sample, to the difference.
+    """
+
+    rows: PairedRows
+    constant: float
+    value: Floats
+    marginal: Callable[[Floats], Floats]
+
+    def moved(self, law: Law) -> tuple[float, Floats, Floats]:
+        """Return the difference, the masses of the labeled positives, and the noise function."""
+        order = np.argsort(self.value, kind="stable")
+        f, tpr = self.value[order], np.append(0.0, np.cumsum(self.rows.labeled[order]))
+        mass = np.empty_like(f)
+        mass[order] = np.diff(law(np.minimum(tpr / tpr[-1], 1.0)))
+        h = np.interp(self.value, *law.through(tpr, f))
+        return self.constant + float(mass @ self.value), mass, h
+
+    def limits(self, law: Law, t: float) -> Limits:
+        """Return the interval under a distribution of the positives, of t standard errors."""
+        rows, flags, masses = self.rows, self.rows.flags, self.rows.masses
+        value, mass, h = self.moved(law)
+        k = self.marginal(mass)
+        part = masses.marginal * (k - float(rows.everyone @ k))
+        part[flags] += masses.positive[flags] * (h - float(rows.labeled @ h))
+        gap = float(rows.labeled @ k[flags]) / float(rows.labeled.sum())
+        drift = law.drift(lambda near: self.moved(near)[0])
+        variance = float(masses.count @ part**2)
+        reach = t * np.sqrt(law.drifted(variance, drift, gap - float(rows.everyone @ k)))
+        return value - float(reach), value + float(reach)
+
+
+@dataclass(frozen=True, eq=False)
 class Differences:
     """Differences between models under any criterion, with intervals.
 
@@ -327,17 +462,24 @@ class Differences:
 
     def _selected(self, criterion: Metric, one: str, other: str, value: float) -> Estimate:
         """Return the difference with its range over priors and selection."""
+        scores, level, reach = self.scores[one], self.level, (-np.inf, np.inf)
         if criterion.name in ERRORS:
             # Bounding each error separately is valid, but wider than bounding them jointly.
-            a, b = (criterion.estimate(self.scores[m], level=self.level) for m in (one, other))
+            a, b = (criterion.estimate(self.scores[m], level=level) for m in (one, other))
             (low, high), (least, most) = a.identified or (0.0, 1.0), b.identified or (0.0, 1.0)
             identified, limits = (low - most, high - least), (a.low - b.high, a.high - b.low)
-        else:
-            found = SelectedDifferences(self.rows, self.scores[one], self.threshold)
-            identified, limits = found.bounds(criterion, one, other, self.level)
-        method, reach = PAIRED, (-np.inf, np.inf)
-        return assembled(
-            self.scores[one], value, identified, limits, self.level, reach=reach, method=method
+            return assembled(scores, value, identified, limits, level, reach=reach, method=PAIRED)
+        contrast = self._contrast(criterion, one, other)
+        box, t = Box.of(scores).without_caps(), t_score(level, scores.effective_positive)
+
+        def point(law: Law, prior: float) -> float:
+            return contrast.linear(self.rows, prior).moved(law)[0]
+
+        def ends(law: Law, prior: float) -> Limits:
+            return contrast.linear(self.rows, prior).limits(law, t)
+
+        return bounded(
+            scores, value, point, ends, level, reach=reach, method=PAIRED, box=box, grid=LIMIT_GRID
         )
 
     def tipping(self, criterion: Metric, one: str, other: str) -> float | None:
@@ -361,65 +503,32 @@ class Differences:
         return min(map(self.rows.effective, (self.rows.flags, ~self.rows.flags))) >= 2
 
     def _limits(self, criterion: Metric, one: str, other: str) -> tuple[float, float, str]:
+        """Return the ends of the interval, normal at each prior, and a description."""
         if check_comparable(criterion).name in ERRORS:
             return *self._error_limits(one, other), PAIRED_METHOD
-        smooth = self._smooth(criterion, one, other)
-        priors = self.scores[one].prior_set
-        return *smooth.limits(self.rows.masses.count, priors, self.level), PAIRED
+        parts, at = self._contrast(criterion, one, other).smooth(self.rows)
+        z = z_score(self.level)
+        covariance = (self.rows.masses.count * parts) @ parts.T
 
-    def _smooth(self, criterion: Metric, one: str, other: str) -> Smooth:
+        def limits(grid: Floats) -> tuple[Floats, Floats]:
+            value, slopes = at(grid)
+            slopes = slopes[: len(parts)]
+            variance = np.einsum("jm,jk,km->m", slopes, covariance, slopes)
+            reach = z * np.sqrt(np.maximum(variance, 0.0))
+            return value - reach, value + reach
+
+        return *over_priors(limits, self.scores[one].prior_set), PAIRED
+
+    def _contrast(self, criterion: Metric, one: str, other: str) -> Contrast | Areas:
+        """Return the difference of a rule, a loss or an area."""
+        columns = self.rows.columns[one], self.rows.columns[other]
         if criterion.rule is not None:
-            return self._rule(criterion.rule(), one, other)
+            return Contrast.of_rule(criterion.rule(), self.threshold, *columns)
         if criterion.loss is not None:
-            return self._loss(criterion.loss(**criterion.options_at(self.threshold)), one, other)
-        return self._area(criterion, one, other)
-
-    def _rule(self, rule: Rule, one: str, other: str) -> Smooth:
-        above = [(self.rows.columns[name] >= self.threshold).astype(float) for name in (one, other)]
-        laws = self.rows.masses.positive, self.rows.masses.marginal
-        means, parts = zip(
-            *(self.rows.centered(law, x) for x in above for law in laws), strict=True
-        )
-
-        def at(prior: Floats) -> tuple[Floats, Floats]:
-            value, slopes = rule_slopes(rule, means[0], means[1], prior)
-            value_, slopes_ = rule_slopes(rule, means[2], means[3], prior)
-            return value - value_, np.stack([*slopes[:2], *-slopes_[:2], slopes[2] - slopes_[2]])
-
-        return self._with_prior(parts, at)
-
-    def _loss(self, loss: Loss, one: str, other: str) -> Smooth:
-        rows, (gains, base) = self.rows, self.rows.gains(loss, one, other)
-        gain, by_gain = rows.centered(rows.masses.positive, gains)
-        level, by_base = rows.centered(rows.masses.marginal, base)
-
-        def at(prior: Floats) -> tuple[Floats, Floats]:
-            slopes = np.stack([prior, np.ones_like(prior), np.full_like(prior, gain)])
-            return prior * gain + level, slopes
-
-        return self._with_prior((by_gain, by_base), at)
-
-    def _with_prior(self, parts: Sequence[Floats], at: Callable[..., Any]) -> Smooth:
-        """Add the prior to the means; it varies only if every row is labeled."""
-        if is_labeled(self.rows.setting):
-            return Smooth(np.stack([*parts, self.rows.prior_part]), at)
-        return Smooth(np.stack(parts), lambda prior: (at(prior)[0], at(prior)[1][:-1]))
-
-    def _area(self, criterion: Metric, one: str, other: str) -> Smooth:
-        rows, scores = self.rows, self.scores
-        value = proxy_auc(scores[one]) - proxy_auc(scores[other])
-        pairs = rows.area(one) - rows.area(other)
-        # AUC - 1/2 is (1 - labeled share) / (1 - prior) times (proxy AUC - 1/2).
-        share = scores[one].labeled_share
-        stretched = criterion.name == "auroc" and not scores[one].prior_is_estimated
-
-        def at(prior: Floats) -> tuple[Floats, Floats]:
-            unit = 1.0 / (1.0 - prior) if stretched else np.ones_like(prior)
-            left = 1.0 - share if stretched else 1.0
-            return unit * left * value, np.stack([unit * left, -unit * value])
-
-        varies = stretched and scores[one].pooled
-        return Smooth(np.stack([pairs, rows.prior_part if varies else 0.0 * pairs]), at)
+            loss = criterion.loss(**criterion.options_at(self.threshold))
+            return Contrast.of_loss(loss, *columns)
+        pair = self.scores[one], self.scores[other]
+        return Areas(pair, columns, proxy=criterion.name == "proxy_auc")
 
     def _error_limits(self, one: str, other: str) -> tuple[float, float]:
         # Use the same splits in both directions, so that swapping the models flips the sign.
@@ -430,127 +539,3 @@ class Differences:
         pair = self.rows.columns[one], self.rows.columns[other]
         errors = PairedErrors((self.scores[one], self.scores[other]), pair, self.rows.masses)
         return errors.limits(self.level)
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """A difference at a given prior: ``constant + E_plus[value]``.
-
-    Attributes
-    ----------
-    constant : float
-    value : ndarray
-        Value for each labeled positive.
-    marginal : callable
-        Maps the masses of the labeled positives under a distribution to the contribution of each
-        row, as a member of the marginal sample, to the difference.
-    """
-
-    constant: float
-    value: Floats
-    marginal: Callable[[Floats], Floats]
-
-
-class SelectedDifferences:
-    """The range of the difference between two models, and an interval that covers it."""
-
-    def __init__(self, rows: PairedRows, scores: PUScores, threshold: float) -> None:
-        self.rows, self.scores, self.threshold = rows, scores, threshold
-        masses = rows.masses
-        self.mass = (masses.count * masses.positive)[rows.flags]
-        self.marginal = masses.count * masses.marginal
-
-    def bounds(
-        self, criterion: Metric, one: str, other: str, level: float
-    ) -> tuple[Limits, Limits]:
-        """Return the identified range and the interval for one model minus the other."""
-        box, t = Box.of(self.scores).without_caps(), t_score(level, self.scores.effective_positive)
-
-        def point(law: Law, prior: float) -> Limits:
-            value = self._moved(law, self._linear(criterion, one, other, prior))[0]
-            return value, value
-
-        def ends(law: Law, prior: float) -> Limits:
-            linear = self._linear(criterion, one, other, prior)
-            value, mass, h = self._moved(law, linear)
-            k = linear.marginal(mass)
-            drift = law.drift(lambda near: self._moved(near, linear)[0])
-            reach = t * np.sqrt(law.drifted(self._variance(h, k), drift, self._gap(k)))
-            return value - float(reach), value + float(reach)
-
-        return tuple(over_box(self.scores, f, box=box, grid=(5, 1)) for f in (point, ends))  # type: ignore[return-value]
-
-    def _moved(self, law: Law, linear: Linear) -> tuple[float, Floats, Floats]:
-        """Return the difference, the masses of the labeled positives, and the noise function."""
-        order = np.argsort(linear.value, kind="stable")
-        f, tpr = linear.value[order], np.append(0.0, np.cumsum(self.mass[order]))
-        mass = np.empty_like(f)
-        mass[order] = np.diff(law(np.minimum(tpr / tpr[-1], 1.0)))
-        at = np.minimum(np.searchsorted(tpr[1:], law.knots - ROUNDING), f.size - 1)
-        y = np.append(0.0, np.cumsum(law.slopes * np.diff(f[at])))
-        h = np.interp(linear.value, f[at], y)
-        return linear.constant + float(mass @ linear.value), mass, h
-
-    def _gap(self, k: Floats) -> float:
-        """Return the mean of k over the labeled positives minus its mean over all rows."""
-        labeled = float(self.mass @ k[self.rows.flags]) / float(self.mass.sum())
-        return labeled - float(self.marginal @ k)
-
-    def _variance(self, h: Floats, k: Floats) -> float:
-        masses, flags = self.rows.masses, self.rows.flags
-        part = masses.marginal * (k - float(self.marginal @ k))
-        part[flags] += masses.positive[flags] * (h - float(self.mass @ h))
-        return float(masses.count @ part**2)
-
-    def _linear(self, criterion: Metric, one: str, other: str, prior: float) -> Linear:
-        if criterion.rule is not None:
-            return self._rule(criterion.rule(), one, other, prior)
-        if criterion.loss is not None:
-            loss = criterion.loss(**criterion.options_at(self.threshold))
-            gain, base = self.rows.gains(loss, one, other)
-            return Linear(
-                float(self.marginal @ base), prior * gain[self.rows.flags], lambda _: base
-            )
-        return self._area(criterion, one, other, prior)
-
-    def _rule(self, rule: Rule, one: str, other: str, prior: float) -> Linear:
-        flags = self.rows.flags
-        above = [self.rows.columns[name] >= self.threshold for name in (one, other)]
-        ppr = [float(self.marginal @ x) for x in above]
-
-        def at(tpr: float, share: float) -> tuple[float, Floats]:
-            value, slopes = rule_slopes(rule, tpr, share, np.array([prior]))
-            return float(value[0]), slopes[:, 0]
-
-        start = [at(0.0, share) for share in ppr]
-        slope = [found[1][0] for found in start]
-
-        def marginal(mass: Floats) -> Floats:
-            by = [
-                at(float(mass @ x[flags]), share)[1][1] for x, share in zip(above, ppr, strict=True)
-            ]
-            return by[0] * above[0] - by[1] * above[1]
-
-        value = slope[0] * above[0][flags] - slope[1] * above[1][flags]
-        return Linear(start[0][0] - start[1][0], value, marginal)
-
-    def _area(self, criterion: Metric, one: str, other: str, prior: float) -> Linear:
-        masses, flags = self.rows.masses, self.rows.flags
-        proxy = criterion.name == "proxy_auc"
-        unit = 1.0 if proxy else 1.0 / (1.0 - prior)
-        group = masses.count * (masses.marginal * ~flags if proxy else masses.marginal)
-        columns = [self.rows.columns[name] for name in (one, other)]
-        places = [_placed(s[flags], s, group) for s in columns]
-
-        def marginal(mass: Floats) -> Floats:
-            share = [1.0 - _placed(s, s[flags], mass) for s in columns]
-            difference: Floats = unit * (share[0] - share[1])
-            return difference * ~flags if proxy and self.scores.pooled else difference
-
-        return Linear(0.0, unit * (places[0] - places[1]), marginal)
-
-
-def _placed(at: Floats, group: Floats, mass: Floats) -> Floats:
-    """Return `placements` within a group whose scores are in any order."""
-    order = np.argsort(group, kind="stable")
-    return placements(at, group[order], mass[order])

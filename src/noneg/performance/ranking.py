@@ -32,8 +32,8 @@ from noneg import kernels
 from noneg.checks import check_level, check_rate
 from noneg.intervals import (
     area_limits,
+    estimated,
     over_prior_grid,
-    prior_words,
     skewed_limits,
     t_score,
     with_unseen,
@@ -41,7 +41,7 @@ from noneg.intervals import (
 )
 from noneg.laws import Ordered, influence
 from noneg.registry import add_metric, in_range
-from noneg.results import Estimate, Table
+from noneg.results import Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
     LIMIT_GRID,
@@ -49,11 +49,9 @@ from noneg.selection import (
     Cells,
     Law,
     Selected,
-    assembled,
     bounded,
     height_limits,
     is_selected,
-    over_box,
     running_wins,
 )
 
@@ -62,6 +60,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import Limits
+    from noneg.results import Estimate
     from noneg.scores import PUScores
 
     Steps = Ordered | Selected
@@ -144,8 +143,8 @@ def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
         for prior in scores.prior_set
         for end in pair
     ]
-    words = "DeLong variance, logit interval" + prior_words(scores)
-    return Estimate(value=value, low=min(ends), high=max(ends), level=level, method=words)
+    limits = min(ends), max(ends)
+    return estimated(scores, value, limits, level, "DeLong variance, logit interval")
 
 
 def area_bounds(
@@ -273,9 +272,8 @@ def partial_auc_interval(
     if is_selected(scores):
         return _bounded_partial(scores, value, m, shown, level)
 
-    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
-    words = "delta method" + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    ends = over_prior_grid(limits, scores, PRIOR_GRID)
+    return estimated(scores, value, ends, level, "delta method")
 
 
 def _bounded_partial(
@@ -295,16 +293,11 @@ def _bounded_partial(
     def area(law: Law, prior: float, heights: tuple[Floats, Floats] | None = None) -> float:
         return shown(_area(Selected(steps, law, heights), prior, m).value)
 
-    identified = over_box(scores, lambda law, prior: (area(law, prior),) * 2, box=box)
-    limits = over_box(
-        scores,
-        lambda law, prior: (area(law, prior, lowest), area(law, prior, highest)),
-        box=free,
-        grid=LIMIT_GRID,
-    )
-    method = "all heights at the ends of their binomial intervals"
-    reach = (shown(0.0), shown(m))
-    return assembled(scores, value, identified, limits, level, reach=reach, method=method)
+    def ends(law: Law, prior: float) -> Limits:
+        return area(law, prior, lowest), area(law, prior, highest)
+
+    method, reach = "all heights at the ends of their binomial intervals", (shown(0.0), shown(m))
+    return bounded(scores, value, area, ends, level, reach=reach, method=method, box=box, free=free)
 
 
 def _cut_noise(scores: PUScores, tpr: float, prior: float) -> float:
@@ -392,9 +385,8 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
 
     if is_selected(scores):
         return _bounded_mean_precision(scores, value, limits, level)
-    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
-    words = "delta method" + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    ends = over_prior_grid(limits, scores, PRIOR_GRID)
+    return estimated(scores, value, ends, level, "delta method")
 
 
 def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: float) -> Limits:
@@ -444,7 +436,7 @@ def _bounded_mean_precision(
     tied, rows = steps.tied_squares()[found - 1], steps.heights(found)[1]
     own = np.where(steps.shares_row(found), 0.0, steps.own_mass(found)[1])
 
-    def ends(law: Law, prior: float) -> Limits:
+    def point(law: Law, prior: float) -> Limits:
         one = Selected(steps, law)
         least, most = box.ends(prior)
         square = law.slope(steps.tpr[found]) ** 2
@@ -453,22 +445,25 @@ def _bounded_mean_precision(
         low, high = room @ (square - least**2), room @ (most**2 - square)
         return middle - float(low), middle + float(high)
 
-    identified = over_box(scores, ends, box=box, grid=LIMIT_GRID)
-    low, high = over_box(
+    def ends(law: Law, prior: float) -> Limits:
+        return limits(prior, Selected(steps, law))
+
+    return bounded(
         scores,
-        lambda law, prior: limits(prior, Selected(steps, law)),
-        box=box.without_caps(),
+        value,
+        point,
+        ends,
+        level,
+        reach=(0.0, 1.0),
+        method="delta method",
+        box=box,
         grid=LIMIT_GRID,
-    )
-    return assembled(
-        scores, value, identified, (low, high), level, reach=(0.0, 1.0), method="delta method"
     )
 
 
 def undefined(scores: PUScores, level: float, why: str) -> Estimate:
     """Return an undefined share, whose interval is its whole range."""
-    words = f"undefined, {why}{prior_words(scores)}"
-    return Estimate(value=float("nan"), low=0.0, high=1.0, level=level, method=words)
+    return estimated(scores, float("nan"), (0.0, 1.0), level, f"undefined, {why}")
 
 
 def check_max_fpr(max_fpr: object) -> float:

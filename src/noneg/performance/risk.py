@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Literal
 
 from noneg.checks import check_level
 from noneg.errors import InputError
-from noneg.intervals import LawMeans, law_means, no_spread, over_prior_grid, prior_words, tail_means
-from noneg.losses import CLIP, check_cost, cost_threshold, find_loss, loss_limits, loss_method
+from noneg.intervals import LawMeans, estimated, law_means, no_spread, over_prior_grid, tail_means
+from noneg.losses import CLIP, DECISIONS, check_cost, decision, find_loss, loss_limits, loss_method
 from noneg.registry import add_metric, in_range
-from noneg.results import Estimate
 from noneg.rules import METHOD, Rule
 from noneg.selection import is_selected, loss_bounds
 
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.losses import Loss, Name
+    from noneg.results import Estimate
     from noneg.rules import Four
     from noneg.scores import PUScores
 
 Form = Literal["unbiased", "non-negative"]
-DECISIONS = ("zero-one", "cost-sensitive")
 
 
 def risk(
@@ -118,16 +117,14 @@ def risk_interval(
         return loss_bounds(scores, chosen, level, value=value, reach=reach)
     words, (low, high) = loss_method(scores), (-inf, inf)
     if not callable(loss) and loss in DECISIONS:
-        matrix = check_cost((1.0, 1.0) if loss == "zero-one" else cost)
-        cut = cost_threshold(matrix) if threshold is None else threshold
+        matrix, cut = decision(loss, threshold, cost)
         low, high = decision_rule(matrix).limits(scores, tail_means(scores, [cut]), level)
         words = METHOD
     elif not no_spread(scores):
         low, high = over_prior_grid(loss_limits(scores, chosen, level), scores, 2)
     if form == "non-negative":
         low, high = max(low, 0.0), max(high, value)
-    words += prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return estimated(scores, value, (low, high), level, words)
 
 
 def check_form(form: object) -> Form:

@@ -24,7 +24,7 @@ from noneg.errors import InputError
 from noneg.intervals import (
     LawMeans,
     Shares,
-    prior_words,
+    estimated,
     sample_sizes,
     share_limits,
     tail_means,
@@ -98,8 +98,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
         least, most = scores.prior_set
         found = _found_limits(scores, share, level)[0]
         low, high = found[0] * least / share, found[1] * most / share
-    words = METHOD + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return estimated(scores, value, (low, high), level, METHOD)
 
 
 def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
