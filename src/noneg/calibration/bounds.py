@@ -143,14 +143,6 @@ class Nearest(Convex):
     most: float
     p: float = 1.0
 
-    def sums(self, binned: Binned) -> Sums:
-        """Return the masses of positives and of all rows, and the integral of the score."""
-        return binned.prior * binned.positive, binned.marginal, binned.score
-
-    def noise(self, binned: Binned, noise: Noise) -> Sums:
-        """Return the noise of the sums."""
-        return noise.of_laws(binned)
-
     def touching(self, sums: Sums) -> Sums:
         """Return the slopes of the error with respect to the sums."""
         positive, marginal, score = sums
@@ -172,11 +164,8 @@ def error_bounds(
     careful = box.with_fewer_labeled(z)
     here = binned.edges.tobytes(), seed
 
-    def noise() -> Noise:
-        def draw() -> Floats:
-            return np.stack(astuple(Noise.draw(binned, SPLITS, seed)))
-
-        return Noise(*scores.kept(("split noise", *here), draw))
+    def draw() -> Floats:
+        return np.stack(astuple(Noise.draw(binned, SPLITS, seed)))
 
     def identified(prior: float) -> Limits:
         found = ranges(binned, box, prior)
@@ -184,8 +173,9 @@ def error_bounds(
 
     def lower_end(prior: float, factor: float) -> Floats:
         error = Nearest(*replace(careful, selection=factor).ends(prior))
-        given = scores.with_prior(prior)
-        return np.array(error_limits(given, binned, error, noise(), level)[0])
+        noise = Noise(*scores.kept(("split noise", *here), draw))
+        limits = error_limits(scores.with_prior(prior), binned, error, level, noise=noise)
+        return np.array(limits[0])
 
     def lowest(prior: float) -> float:
         # A lower end for less selection is also valid; taking the minimum keeps it monotone.

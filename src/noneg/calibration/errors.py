@@ -28,7 +28,7 @@ from scipy.special import erfc
 
 from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
 from noneg.calibration.bounds import error_bounds
-from noneg.calibration.interval import INVERTED, METHOD, power_limits
+from noneg.calibration.interval import INVERTED, METHOD, error_limits, power_norm
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing
@@ -162,7 +162,8 @@ def ece_interval(
     if method == "hoeffding":
         limits, words = _hoeffding(scores, binned, level, p), "Hoeffding"
     elif method == "normal":
-        limits = power_limits(scores, binned, p, level=level, seed=seed)
+        error = power_norm(binned.marginal, p)
+        limits = error_limits(scores, binned, error, level, seed=seed)
         words = INVERTED if p == 1 else METHOD
     else:
         raise InputError("method", "must be 'normal' or 'hoeffding'", value=method)

@@ -8,14 +8,14 @@ which makes the sum exact.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
 from noneg.bins import Binned, bin_scores, check_frequencies
-from noneg.calibration.interval import METHOD, power_limits
+from noneg.calibration.interval import METHOD, error_limits, power_norm
 from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
@@ -29,6 +29,7 @@ from noneg.losses import (
     loss_value,
 )
 from noneg.registry import add_metric, in_range
+from noneg.results import Record
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
@@ -239,7 +240,7 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decomposition:
+class Decomposition(Record):
     """The components of a proper score: ``reliability - resolution + uncertainty + remainder``.
 
     Attributes
@@ -265,10 +266,6 @@ class Decomposition:
     remainder: float
     score: Score
     n_bins: int
-
-    def to_dict(self) -> dict[str, float | str | int]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def decomposition(
@@ -413,7 +410,7 @@ def _reliability_limits(
     scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
 ) -> Limits:
     """Return limits for the reliability that are also valid when calibration is good."""
-    low, high = power_limits(scores, binned, 2.0, level=level, seed=seed)
+    low, high = error_limits(scores, binned, power_norm(binned.marginal, 2.0), level, seed=seed)
     if rule.name == "brier":
         return low**2, high**2
     # Pinsker's inequality: the divergence is at least twice the squared distance.

@@ -22,7 +22,7 @@ residuals add up to :math:`\pi - E\,s`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -33,6 +33,7 @@ from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.laws import UNEQUAL, row_shares
 from noneg.randomness import stream
+from noneg.results import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -125,7 +126,7 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationTest:
+class CalibrationTest(Record):
     """Outcome of `calibration_test`.
 
     Attributes
@@ -147,10 +148,6 @@ class CalibrationTest:
     statistic: str
     replicates: int
     prior: float
-
-    def to_dict(self) -> dict[str, float | str | int]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def _sum(residual: Floats) -> Floats:
