@@ -117,9 +117,8 @@ class CurveCalibrator(Calibrator):
         return self._state(fit, limits)
 
     def _state(self, fit: Fit, limits: State) -> State:
-        ends = [x for x, there in zip(ENDS, fit.curve.sample.at_ends, strict=True) if there]
-        z = fit.curve.z(fit.theta)
-        values = {name: float(z[0 if name == ENDS[0] else -1]) for name in ends}
+        z = fit.z
+        values = {name: float(z[place]) for name, place in fit.curve.sample.ends.items()}
         return {**self._coefficients(fit, limits), **limits, **values}
 
     def _map(self, s: Floats) -> Floats:
@@ -306,11 +305,10 @@ class LogisticCalibrator(CurveCalibrator):
             state = self._by_risk(inner)
         state |= clip_limits(scores)
         sample = gather(scores)
-        for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
-            if sample.at_ends[place]:
-                center = float(self._log_odds(sample.s[[place]], state)[0])
-                masses = float(sample.labeled[place]), float(sample.other[place])
-                state[name] = end_level(*masses, center)
+        for name, place in sample.ends.items():
+            center = float(self._log_odds(sample.s[[place]], state)[0])
+            masses = float(sample.labeled[place]), float(sample.other[place])
+            state[name] = end_level(*masses, center)
         return state
 
     def _best(self, sample: Sample, state: State) -> Fit:
