@@ -30,7 +30,7 @@ estimates.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -40,11 +40,11 @@ from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm_fit import (
     SEARCH_POINTS,
     CurveRows,
-    Objective,
     Points,
     design,
     fit,
     local_minima,
+    objective,
 )
 from noneg.calibration.interval import Noise, folded, split_median
 from noneg.checks import check_choice, check_level
@@ -205,19 +205,19 @@ def bpm_curve(scores: PUScores) -> BPMCurve:
 def fit_curve(rows: CurveRows) -> BPMCurve:
     """Fit the curve; see `bpm_curve`."""
     points = rows.points()
-    best = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
-    alpha, beta, c = best.theta.tolist()
+    theta, loss, last_step = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
+    alpha, beta, c = theta.tolist()
     return BPMCurve(
         alpha=alpha,
         beta=beta,
         c=c,
         low=rows.limits[0],
         high=rows.limits[1],
-        log_objective=best.loss,
+        log_objective=loss,
         n_rows=rows.n_rows,
         n_bins=points.n_bins,
         n_points=points.score.size,
-        last_step=best.last_step,
+        last_step=last_step,
     )
 
 
@@ -418,9 +418,8 @@ class _Halves:
         noise = np.stack(Noise.draw(cells, SPLITS, seed).of_laws(cells))
         positive, marginal, score = np.concatenate([0.0 * noise[:, :1], noise, -noise], axis=1)
         shift = _frequency_noise(points, cells, positive[1:], marginal[1:])
-        x = design(points.score, points.complement, rows.limits)
-        objective = Objective(x, points.frequency + shift, points.weight)
-        theta, _ = local_minima(objective, np.tile(curve.parameters, (2 * SPLITS, 1)))
+        moved = objective(replace(points, frequency=points.frequency + shift), rows.limits)
+        theta, _ = local_minima(moved, np.tile(curve.parameters, (2 * SPLITS, 1)))
         theta = np.concatenate([curve.parameters[None], theta])
         return cls(rows, theta, cells, marginal, score)
 

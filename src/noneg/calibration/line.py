@@ -362,21 +362,20 @@ def _pu_ratio(scores: PUScores, level: float) -> Limits:
     return least / high, most / low if low > 0.0 else np.inf
 
 
-_line_metric = partial(add_metric, family="calibration line", better="closer", citation=VAN_CALSTER)
-
-_line_metric(
-    calibration_slope,
-    calibration_slope_interval,
-    title="Calibration slope",
+_line_metric = partial(
+    add_metric,
+    family="calibration line",
+    better="closer",
     range=(-np.inf, np.inf),
-    ideal=1.0,
+    citation=VAN_CALSTER,
 )
+
+_line_metric(calibration_slope, calibration_slope_interval, title="Calibration slope", ideal=1.0)
 
 _line_metric(
     calibration_intercept,
     calibration_intercept_interval,
     title="Calibration intercept, slope 1",
-    range=(-np.inf, np.inf),
     ideal=0.0,
 )
 

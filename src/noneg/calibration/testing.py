@@ -27,6 +27,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit
 
 from noneg.bins import Binned, bin_scores, scaled, square_roots
 from noneg.checks import check_level
@@ -74,8 +75,7 @@ def announced_prior(scores: PUScores) -> float:
 def search_grid(scores: PUScores, low: float, high: float) -> list[float]:
     """Return priors from low to high, evenly spaced in logits and denser near the mean score."""
     mean = announced_prior(scores)
-    first, last = (float(np.log(x) - np.log1p(-x)) for x in (low, high))
-    even = 1.0 / (1.0 + np.exp(-np.linspace(first, last, COARSE)))
+    even = expit(np.linspace(logit(low), logit(high), COARSE))
     reach = min(mean, 1.0 - mean) * np.geomspace(1e-3, 0.5, FINE)
     near = np.concatenate([mean - reach, [mean], mean + reach])
     grid = np.unique(np.concatenate([[low], even[1:-1], near, [high]]))

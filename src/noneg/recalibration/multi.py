@@ -79,28 +79,22 @@ class Encoder(NamedTuple):
 
     def numbers(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the features of the rows."""
-        if self.columns is None:
-            table = np.asarray(X, dtype=np.float64)
-        else:
-            codes = self.columns.numbers(X)
-            plain = codes[:, self._plain]
-            table = np.column_stack([plain, *(codes[:, k] == code for k, code in self.indicators)])
-        if table.ndim != 2 or table.shape[1] != len(self.labels):
+        codes = np.asarray(X, np.float64) if self.columns is None else self.columns.numbers(X)
+        if codes.ndim != 2 or codes.shape[1] != len(self.names):
             rule = f"must be a table of {len(self.names)} columns, like the table it was fitted on"
             raise InputError("X", rule, value=str(np.shape(X)))
-        return table
+        plain = [k for k in range(len(self.names)) if k not in self._known]
+        return np.column_stack([codes[:, plain], *(codes[:, k] == x for k, x in self.indicators)])
 
     @property
-    def _plain(self) -> list[int]:
-        known = {} if self.columns is None else self.columns.categories
-        return [k for k in range(len(self.names)) if k not in known]
+    def _known(self) -> dict[int, list[str]]:
+        return {} if self.columns is None else self.columns.categories
 
     @property
     def labels(self) -> list[str]:
         """The name of each feature."""
-        known = {} if self.columns is None else self.columns.categories
-        own = [f"{self.names[k]} = {known[k][code]}" for k, code in self.indicators]
-        return [*(self.names[k] for k in self._plain), *own]
+        own = [f"{self.names[k]} = {self._known[k][code]}" for k, code in self.indicators]
+        return [*(name for k, name in enumerate(self.names) if k not in self._known), *own]
 
 
 class Tree(NamedTuple):
