@@ -40,7 +40,6 @@ from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm_fit import (
     SEARCH_POINTS,
     CurveRows,
-    Points,
     design,
     fit,
     local_minima,
@@ -417,8 +416,10 @@ class _Halves:
         cells = bin_scores(rows.scores, edges=np.concatenate([[0.0], points.cuts]))
         noise = np.stack(Noise.draw(cells, SPLITS, seed).of_laws(cells))
         positive, marginal, score = np.concatenate([0.0 * noise[:, :1], noise, -noise], axis=1)
-        shift = _frequency_noise(points, cells, positive[1:], marginal[1:])
-        moved = objective(replace(points, frequency=points.frequency + shift), rows.limits)
+        # Linearized noise in ``y_b = pi mu_plus(I_b) / mu(I_b)``.
+        change = points.add_up(positive[1:]) - points.frequency * points.add_up(marginal[1:])
+        frequency = points.frequency + change / points.add_up(cells.marginal)
+        moved = objective(replace(points, frequency=frequency), rows.limits)
         theta, _ = local_minima(moved, np.tile(curve.parameters, (2 * SPLITS, 1)))
         theta = np.concatenate([curve.parameters[None], theta])
         return cls(rows, theta, cells, marginal, score)
@@ -438,13 +439,6 @@ class _Halves:
         x = design(s, 1.0 - s, self.rows.limits)
         gap = np.asarray(expit(self.theta @ x.T)) - s
         return gap, self.cells.marginal[full] + self.marginal[:, full]
-
-
-def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:
-    """Return linearized noise in ``y_b = pi mu_plus(I_b) / mu(I_b)``."""
-    change = points.add_up(positive) - points.frequency * points.add_up(marginal)
-    noise: Floats = change / points.add_up(cells.marginal)
-    return noise
 
 
 def _shapes(halves: _Halves) -> Floats:

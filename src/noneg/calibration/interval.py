@@ -370,7 +370,6 @@ class PairedErrors:
     ) -> None:
         self.scores = scores[0]
         self.binned = tuple(bin_scores(one) for one in scores)
-        self.norms = [AbsoluteSum() for _ in self.binned]
         there = masses.count * (masses.positive + masses.marginal) > 0.0
         f, a, w, *s = (x[there] for x in (masses.count, masses.positive, masses.marginal, *columns))
         place = [np.searchsorted(b.edges[1:-1], x) for b, x in zip(self.binned, s, strict=True)]
@@ -385,7 +384,7 @@ class PairedErrors:
 
         def ends(prior: float) -> tuple[float, float, float]:
             pair = [replace(binned, prior=prior) for binned in self.binned]
-            signs = [self.norms[k].touching((pair[k].residual,))[0] for k in (0, 1)]
+            signs = [_signs(binned.residual) for binned in pair]
             speed = abs(float(signs[0] @ pair[0].positive - signs[1] @ pair[1].positive))
             upper = [self._upper(k, pair, signs[k], level) for k in (0, 1)]
             return -upper[1], upper[0], speed
@@ -395,7 +394,7 @@ class PairedErrors:
     def _upper(self, k: int, pair: list[Binned], v: Floats, level: float) -> float:
         """Return the upper end for error k, whose signs are v, minus the other error."""
         one, other = pair[k], pair[1 - k]
-        ((first, second),), lower = _both_ways(other, self.norms[1 - k], self.noise[1 - k])
+        ((first, second),), lower = _both_ways(other, AbsoluteSum(), self.noise[1 - k])
         mean, half = (first + second) / 2.0, (first - second) / 2.0
         variance = one.variance(v) + other.variance(mean) + other.variance(half)
         variance = variance - 2.0 * self._covariance(k, one.influence(v), other.influence(mean))

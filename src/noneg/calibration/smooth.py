@@ -231,10 +231,7 @@ def _highest(s: Floats, jumps: Floats, bucket: Integers, start: Floats) -> float
 def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> float:
     """Return the width of a kernel after checking that it can be resolved."""
     rule = f"the width of a kernel, at least {smallest:g}"
-    width = check_number(value, name, rule)
-    if width < smallest:
-        raise InputError(name, f"must be {rule}", value=value)
-    return width
+    return check_number(value, name, rule, lambda x: x >= smallest)
 
 
 def nodes_for(width: float) -> int:
@@ -649,9 +646,7 @@ def _rule_of_thumb(scores: PUScores) -> float:
 def _on_logits(sigma: float, clip: float) -> _Kernel:
     sigma = check_width(sigma, "sigma", SMALLEST_SIGMA)
     rule = f"a probability in [{SMALLEST_CLIP:g}, 0.5)"
-    end = check_number(clip, "clip", rule)
-    if not SMALLEST_CLIP <= end < 0.5:  # noqa: PLR2004
-        raise InputError("clip", f"must be {rule}", value=clip)
+    end = check_number(clip, "clip", rule, lambda x: SMALLEST_CLIP <= x < 0.5)  # noqa: PLR2004
     reach = ROOM * sigma - float(logit(end))
     return _Kernel(gaussian, sigma / (2.0 * reach), clip=end, reach=reach)
 

@@ -263,7 +263,8 @@ def _farthest(fit: Fit, x: Floats, reach: float) -> float:
     def room(u: Floats) -> float:
         nonlocal here
         here = _at(curve, start + unit @ u, fit.value.multiplier)
-        return here.height - least if np.isfinite(here.height) else -0.5 * loss * (1.0 + u @ u)
+        outside = -0.5 * loss * (1.0 + float(u @ u))
+        return here.height - least if np.isfinite(here.height) else outside
 
     def rise(u: Floats) -> Floats:
         # Where the prior cannot be imposed, the step back toward the fit increases the likelihood.

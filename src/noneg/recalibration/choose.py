@@ -9,7 +9,6 @@ comparison is slightly pessimistic.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,15 +27,15 @@ from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
 from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
-    CalibrationWarning,
     Calibrator,
     State,
     check_content,
+    fit_noting,
     fit_quietly,
     read_object,
     refusal,
 )
-from noneg.recalibration.folds import build, join, splits, weighty_rows
+from noneg.recalibration.folds import build, join, splits
 from noneg.recalibration.logistic import CurveCalibrator
 from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 
@@ -139,7 +138,8 @@ class Auto(Calibrator):
         return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
 
     def _folds(self, scores: PUScores) -> int:
-        return int(min(check_count(self.folds, "folds", 2), *weighty_rows(scores)))
+        number = check_count(self.folds, "folds", 2)
+        return int(min(number, scores.n_unlabeled, scores.n_positive))
 
     def _map(self, s: Floats) -> Floats:
         return self.chosen_.transform(s)
@@ -422,9 +422,7 @@ def held_out(
     calibrator = find_calibrator(method)
     rows, after = _recalibrated(calibrator, scores, folds, seed)
     models = {BEFORE: scores, AFTER: after}
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", CalibrationWarning)
-        calibrator.fit(scores)
+    _, told = fit_noting(calibrator.fit, scores)
     found = Differences(rows, models, 0.5, check_level(level))
     values = {
         part: {one.name: one.estimate(models[part], level=found.level) for one in chosen}
@@ -433,7 +431,7 @@ def held_out(
     return HeldOut(
         method=calibrator.name,
         calibrator=calibrator,
-        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
+        warnings=told,
         folds=folds,
         level=found.level,
         before=values[BEFORE],

@@ -191,13 +191,13 @@ class CurveCalibrator(Calibrator):
         flat, sample = at.reshape(-1), gather(scores)
         limits = {name: self.state_[name] for name in ("low", "high")}
         if self.has_profile:
-            ends = self._profile_band(sample, limits, flat, float(ndtri(share)))
+            low, high = self._profile_band(sample, limits, flat, float(ndtri(share)))
         else:
             random = stream(seed, "band")
             fits = (sample.resampled(random) for _ in range(check_count(draws, "draws", 2)))
             curves = [self._curve_at(flat, self._best(one, limits), limits) for one in fits]
-            ends = np.quantile(curves, [1.0 - share, share], axis=0)
-        return expit(ends[0]).reshape(at.shape), expit(ends[1]).reshape(at.shape)
+            low, high = np.quantile(curves, [1.0 - share, share], axis=0)
+        return expit(low).reshape(at.shape), expit(high).reshape(at.shape)
 
     def _curve_at(self, s: Floats, fit: Fit, limits: State) -> Floats:
         """Return the log odds of scores in a fit."""

@@ -26,7 +26,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.validation import check_is_fitted
 
 from noneg import checks
 from noneg.errors import InputError
@@ -485,6 +484,7 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
     """
 
     name = "multi"
+    fitted_by = ("trees_", "fit(X, s, labeled, ...)")
     indent = None
 
     max_iter: int = 200
@@ -559,9 +559,6 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
         positive = self.transform(X, s)
         return np.stack([1.0 - positive, positive], axis=-1)
 
-    def _require_fit(self) -> None:
-        check_is_fitted(self, "trees_")
-
     def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         names, columns, indicators = self.encoder_
         return self.get_params(), {
@@ -587,10 +584,8 @@ class _Racer:
     """Trees grown without a held-out part of the rows, and the log odds of all rows."""
 
     def __init__(self, rows: _Rows, held: NDArray[np.intp]) -> None:
-        rest, law = (
-            np.setdiff1d(np.arange(rows.s.size), held),
-            LabelLaw.of(rows, rows.setting, rows.prior),
-        )
+        law = LabelLaw.of(rows, rows.setting, rows.prior)
+        rest = np.setdiff1d(np.arange(rows.s.size), held)
         self.train, self.held = rows.take(rest), rows.take(held)
         self.law, self.held_law = law.take(rest), law.take(held)
         self.f, self.held_start = log_odds(self.train.s), log_odds(self.held.s)
