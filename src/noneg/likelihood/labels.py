@@ -155,16 +155,17 @@ def gather(scores: PUScores) -> Sample:
     return _sample(*(_in_cells(rows) if scores.is_weighted else _from_buckets(scores)), scores)
 
 
-def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
+def row_by_row(unlabeled: Chunk, positive: Chunk, like: PUScores) -> Sample:
     """Return rows as points, one per row and in their order, in the form of another data set.
 
     Parameters
     ----------
-    groups : list of (whether they are labeled positives, rows)
+    unlabeled, positive : tuple
+        The unlabeled rows, and the labeled positives, which follow them.
     like : PUScores
         The data set that the rows come from.
     """
-    columns = _joined(_rows(groups, like))
+    columns = _joined(_rows(((False, unlabeled), (True, positive)), like))
     n = columns[0].size
     return _sample(columns[0], _sums(np.arange(n), n, columns), like)
 

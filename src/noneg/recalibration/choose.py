@@ -235,7 +235,7 @@ def _by_likelihood(
     scores: PUScores, names: list[str], held: Groups, rows: PairedRows
 ) -> list[dict[str, Any]]:
     """Return the table of negative log likelihoods per row, with their differences."""
-    sample = row_by_row(list(zip((False, True), held, strict=True)), scores)
+    sample = row_by_row(*held, scores)
     n = float(sample.mass.sum())
     # Limit probabilities to a precision of half a row.
     p = (np.clip(rows.columns[name], 0.5 / n, 1.0 - 0.5 / n) for name in names)
@@ -539,7 +539,7 @@ class _FoldRows(PairedRows):
 
     @classmethod
     def of(cls, groups: Groups, columns: dict[str, Floats], scores: PUScores) -> _FoldRows:
-        """Return the rows of both groups, with scores before and after."""
+        """Return the rows of both groups, with their scores before and those in the columns."""
         flags = np.repeat([False, True], [group[0].size for group in groups])
         before, count, a, w = (
             np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
