@@ -165,7 +165,7 @@ class TestRows:
             some = s[:: s.size // n]
             scores = PUScores.from_labels(np.arange(some.size) % 3 == 0, some)
             sample = gather(scores)
-            assert sample.at_ends == (True, True)
+            assert sample.ends == {"at_zero": 0, "at_one": sample.s.size - 1}
             assert sample.mass[0] == (some == 0.0).sum()
             assert sample.mass[-1] == (some == 1.0).sum()
             fit = fit_platt(scores)

@@ -28,7 +28,6 @@ from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out
-from noneg.recalibration.folds import weighty_rows
 from noneg.results import Estimate, Table, aligned, end_columns, plain, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
@@ -249,7 +248,7 @@ def _recalibration(scores: PUScores, level: float) -> HeldOut | None:
     """Return metrics before and after; None for a population or if no row can be held out."""
     if not np.isfinite(scores.n_positive + scores.n_unlabeled):
         return None
-    folds = int(min(FOLDS, *weighty_rows(scores)))
+    folds = int(min(FOLDS, scores.n_unlabeled, scores.n_positive))
     if folds < 2:
         return None
     return held_out("auto", scores, folds=folds, metrics=["brier"], level=level)

@@ -35,7 +35,7 @@ from scipy.special import gammaincinv
 
 from noneg.bins import binned_sums
 from noneg.calibration.errors import absolute_terms
-from noneg.calibration.interval import SPLITS, AbsoluteSum, Noise, error_limits
+from noneg.calibration.interval import AbsoluteSum, error_limits
 from noneg.calibration.testing import null_residuals
 from noneg.checks import check_level
 from noneg.errors import InputError, did_you_mean
@@ -534,8 +534,7 @@ def _error(group: Group, level: float) -> tuple[float, float, float]:
     if scores.selection > 1.0:
         low, high = _error_under_selection(scores, binned, level)
     else:
-        noise = Noise.draw(binned, SPLITS, 0)
-        low, high = error_limits(scores, binned, _Inside(), noise, level)
+        low, high = error_limits(scores, binned, _Inside(), level)
     ends = (min(low - room, value), value, max(high + room, value))
     low, value, high = (float(np.clip(x / mass, 0.0, 1.0)) for x in ends)
     return value, low, high

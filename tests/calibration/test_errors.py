@@ -595,7 +595,7 @@ def by_definition(sample, prior):
 def test_the_definition_row_by_row(sample):
     scores = sample.build()
     n_bins, error = by_definition(sample, scores.prior)
-    assert sweep._sweep(sweep._Rows.of(scores)) == n_bins
+    assert sweep._sweep(sweep._Ties.of(scores)) == n_bins
     assert sweep_ece(scores) == pytest.approx(error, abs=1e-12)
 
 
@@ -616,20 +616,20 @@ def separated(draw_, max_size=60):
 @given(st.one_of(separated(), samples()), st.sampled_from([1, 7, 1000]))
 def test_looking_where_rows_are_out_of_order_is_enough(sample, at_once):
     scores = sample.build()
-    rows = sweep._Rows.of(scores)
+    rows = sweep._Ties.of(scores)
     most = max(1, int(rows.n) - 1)
     n_bins = next((b for b in range(1, most) if not rows.rises(b + 1)), most)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sweep, "AT_ONCE", at_once)
-        assert sweep._sweep_descents(rows.ties, 1, most) == n_bins
+        assert sweep._sweep_descents(rows, 1, most) == n_bins
         patch.setattr(sweep, "ALL_BINS", 1)
         assert sweep._sweep(rows) == n_bins
 
 
 def test_rows_out_of_order_may_never_show():
-    rows = sweep._Rows.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
-    assert rows.ties.descents.tolist() == [1]
-    assert sweep._sweep_descents(rows.ties, 1, 2) == sweep._sweep(rows) == 2
+    rows = sweep._Ties.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
+    assert rows.descents.tolist() == [1]
+    assert sweep._sweep_descents(rows, 1, 2) == sweep._sweep(rows) == 2
 
 
 @given(samples(), st.randoms(use_true_random=False))
@@ -664,7 +664,7 @@ def test_equal_importance_weights_change_nothing(sample):
 def test_importance_weights_give_bins_that_rise(sample, seed):
     w = np.random.default_rng(seed).random(sample.score.size) + 0.1
     scores = sample.build(sample_weight=w, weight_kind="importance")
-    rows = sweep._Rows.of(scores)
+    rows = sweep._Ties.of(scores)
     n_bins = sweep._sweep(rows)
     assert n_bins == 1 or rows.rises(n_bins)
     assert sweep_ece(scores) >= 0

@@ -21,9 +21,9 @@ from noneg.calibration.interval import (
     SPLITS,
     ZERO,
     Noise,
-    norm_limits,
-    power_dual,
-    power_limits,
+    Norm,
+    error_limits,
+    power_norm,
 )
 from noneg.randomness import stream
 from noneg.simulation import LogisticGaussian
@@ -147,8 +147,9 @@ def test_the_inverted_end_is_never_above_the_normal_one(world):
     for seed in range(20):
         scores = draw(WORLDS[world], "two-sample", 300, seed)
         binned = bin_scores(scores)
-        plain = norm_limits(scores, binned, power_dual(binned.marginal, 1), level=0.95)
-        inverted = power_limits(scores, binned, 1, level=0.95)
+        error = power_norm(binned.marginal, 1)
+        plain = error_limits(scores, binned, Norm(error.dual), 0.95)
+        inverted = error_limits(scores, binned, error, 0.95)
         assert inverted[1] <= plain[1] + 1e-12
         shares.append(inverted[1] / plain[1])
     assert world == "less" or np.mean(shares) < 0.88
@@ -272,9 +273,9 @@ def test_the_ends_are_the_definition(setting, p):
 def test_splits_use_seed_zero_by_default():
     scores = rows("two-sample")
     binned = bin_scores(scores, bins=6)
-    dual = power_dual(binned.marginal, 1)
-    limits = {seed: norm_limits(scores, binned, dual, level=0.9, seed=seed) for seed in (0, 1)}
-    assert norm_limits(scores, binned, dual, level=0.9) == limits[0] != limits[1]
+    error = power_norm(binned.marginal, 1)
+    limits = {seed: error_limits(scores, binned, error, 0.9, seed=seed) for seed in (0, 1)}
+    assert error_limits(scores, binned, error, 0.9) == limits[0] != limits[1]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
@@ -363,7 +364,7 @@ def test_duals_reach_the_norm_and_nothing_beats_it(p):
             return gap.max(axis=1)
         return (MASS[MASS > 0] * gap**p).sum(axis=1) ** (1 / p)
 
-    v = power_dual(MASS, p)(d)
+    v = power_norm(MASS, p).dual(d)
     np.testing.assert_allclose((v * d).sum(axis=1), norm(d), atol=1e-12)
     assert ((v[1:] @ d.T) <= norm(d)[None] * (1 + 1e-12) + 1e-12).all()
     assert (v[0] == 1.0).all()
@@ -373,7 +374,7 @@ def test_duals_reach_the_norm_and_nothing_beats_it(p):
 @pytest.mark.parametrize("p", [1, 2, np.inf])
 def test_residuals_up_to_rounding_are_zero_and_any_sign_will_do(p):
     """Compared with a real residual, they do not count in norms that weight by size."""
-    dual = power_dual(MASS, p)
+    dual = power_norm(MASS, p).dual
     assert (dual(np.array([[-ZERO, 0.0, ZERO, -ZERO / 2]])) == 1.0).all()
     (v,) = dual(np.array([[-1.0, 0.0, -ZERO, ZERO]]))
     np.testing.assert_array_equal(v[2:], 1.0 if p == 1 else 0.0)
@@ -382,8 +383,9 @@ def test_residuals_up_to_rounding_are_zero_and_any_sign_will_do(p):
 
 @pytest.mark.parametrize("p", [2, np.inf])
 def test_bins_without_mass_do_not_count_in_higher_norms(p):
-    (v,) = power_dual(MASS, p)(np.array([[0.1, 5.0, 0.0, 0.0]]))
-    np.testing.assert_allclose(v, power_dual(MASS, p)(np.array([[0.1, 0.0, 0.0, 0.0]]))[0])
+    dual = power_norm(MASS, p).dual
+    (v,) = dual(np.array([[0.1, 5.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(v, dual(np.array([[0.1, 0.0, 0.0, 0.0]]))[0])
 
 
 def significance_draw(world, setting, n_positive, seed):

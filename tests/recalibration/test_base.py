@@ -28,7 +28,7 @@ from noneg.recalibration import (
     probability_range,
 )
 from noneg.recalibration.base import checksum
-from noneg.recalibration.folds import splits, weighty_rows
+from noneg.recalibration.folds import splits
 from noneg.simulation import LogisticGaussian
 
 NAMES = list(METHODS)
@@ -395,7 +395,7 @@ def test_rows_of_no_weight_fill_no_fold():
         sample_weight=weight,
         weight_kind="importance",
     )
-    assert weighty_rows(scores) == (2, 2)
+    assert (scores.n_unlabeled, scores.n_positive) == (2, 2)
     for seed in range(20):
         for rest, _ in splits(scores, 2, seed):
             assert rest.effective_marginal == rest.effective_positive == 1

@@ -5,12 +5,15 @@ from __future__ import annotations
 # Metrics are shown in the order in which they are registered.
 from noneg.calibration.errors import (
     PriorCurve as PriorCurve,
+    classwise_ece as classwise_ece,
     debiased_ece as debiased_ece,
     debiased_ece_interval as debiased_ece_interval,
     debiased_total as debiased_total,
     ece as ece,
     ece_by_prior as ece_by_prior,
     ece_interval as ece_interval,
+    one_vs_rest as one_vs_rest,
+    top_label as top_label,
 )
 
 # isort: split
@@ -47,11 +50,6 @@ from noneg.calibration.line import (
     calibration_slope_interval as calibration_slope_interval,
     observed_expected as observed_expected,
     observed_expected_interval as observed_expected_interval,
-)
-from noneg.calibration.multiclass import (
-    classwise_ece as classwise_ece,
-    one_vs_rest as one_vs_rest,
-    top_label as top_label,
 )
 from noneg.calibration.proper import (
     Decomposition as Decomposition,

@@ -27,13 +27,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.calibration.interval import SPLITS, Convex, Noise, error_limits
+from noneg.calibration.interval import METHOD, SPLITS, Convex, Noise, error_limits
 from noneg.intervals import over_priors, z_score
 from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from noneg.arrays import Floats
     from noneg.bins import Binned
     from noneg.calibration.interval import Sums
@@ -143,14 +141,6 @@ class Nearest(Convex):
     most: float
     p: float = 1.0
 
-    def sums(self, binned: Binned) -> Sums:
-        """Return the masses of positives and of all rows, and the integral of the score."""
-        return binned.prior * binned.positive, binned.marginal, binned.score
-
-    def noise(self, binned: Binned, noise: Noise) -> Sums:
-        """Return the noise of the sums."""
-        return noise.of_laws(binned)
-
     def touching(self, sums: Sums) -> Sums:
         """Return the slopes of the error with respect to the sums."""
         positive, marginal, score = sums
@@ -165,18 +155,15 @@ class Nearest(Convex):
 
 
 def error_bounds(
-    scores: PUScores, binned: Binned, value: float, level: float, seed: int, method: str
+    scores: PUScores, binned: Binned, value: float, level: float, seed: int
 ) -> Estimate:
     """Return the binned calibration error with its range over priors and selection."""
     box, z = Box.over(scores, binned.edges), z_score(level)
     careful = box.with_fewer_labeled(z)
     here = binned.edges.tobytes(), seed
 
-    def noise() -> Noise:
-        def draw() -> Floats:
-            return np.stack(astuple(Noise.draw(binned, SPLITS, seed)))
-
-        return Noise(*scores.kept(("split noise", *here), draw))
+    def draw() -> Floats:
+        return np.stack(astuple(Noise.draw(binned, SPLITS, seed)))
 
     def identified(prior: float) -> Limits:
         found = ranges(binned, box, prior)
@@ -184,8 +171,9 @@ def error_bounds(
 
     def lower_end(prior: float, factor: float) -> Floats:
         error = Nearest(*replace(careful, selection=factor).ends(prior))
-        given = scores.with_prior(prior)
-        return np.array(error_limits(given, binned, error, noise(), level)[0])
+        noise = Noise(*scores.kept(("split noise", *here), draw))
+        limits = error_limits(scores.with_prior(prior), binned, error, level, noise=noise)
+        return np.array(limits[0])
 
     def lowest(prior: float) -> float:
         # A lower end for less selection is also valid; taking the minimum keeps it monotone.
@@ -203,11 +191,11 @@ def error_bounds(
     return assembled(
         scores,
         value,
-        over_prior_points(scores, identified, VALUE_GRID),
-        over_prior_points(scores, limits, LIMIT_GRID),
+        over_priors(np.vectorize(identified, otypes="dd"), scores.prior_set, *VALUE_GRID),
+        over_priors(np.vectorize(limits, otypes="dd"), scores.prior_set, *LIMIT_GRID),
         level,
         reach=(0.0, 1.0),
-        method=method,
+        method=METHOD,
     )
 
 
@@ -221,15 +209,3 @@ def _slopes(found: Ranges, box: Box, binned: Binned) -> tuple[Floats, Floats, Fl
     density = np.where(at_top, np.where(capped, 0.0, most), least)
     by_positive = (sign - price) * density + price
     return by_positive, np.where(capped, sign - price, 0.0), -sign
-
-
-def over_prior_points(
-    scores: PUScores, limits: Callable[[float], Limits], grid: tuple[int, int]
-) -> Limits:
-    """Return the extremes of the limits over all priors in the known set."""
-
-    def at(tried: Floats) -> tuple[Floats, Floats]:
-        found = np.array([limits(prior) for prior in tried.tolist()])
-        return found[:, 0], found[:, 1]
-
-    return over_priors(at, scores.prior_set, *grid)

@@ -30,27 +30,27 @@ estimates.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from scipy.special import betaln, expit, log_expit, ndtr
+from scipy.special import betaln, expit, log_expit
 
 from noneg.bins import Binned, bin_scores
 from noneg.calibration.bpm_fit import (
     SEARCH_POINTS,
     CurveRows,
-    Objective,
-    Points,
     design,
     fit,
     local_minima,
+    objective,
 )
-from noneg.calibration.interval import Noise, split_median
+from noneg.calibration.interval import Noise, folded, split_median
 from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error, in_range
+from noneg.results import Record
 from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import mean_absolute
@@ -80,7 +80,7 @@ METHOD = f"normal upper end, median of {SPLITS} split lower ends; the curve belo
 
 
 @dataclass(frozen=True, kw_only=True)
-class BPMCurve:
+class BPMCurve(Record):
     r"""A calibration curve :math:`g(s) = 1 / (1 + s^{-\alpha} (1 - s)^{\beta} e^c)`.
 
     This is Eq. 12 of Dong et al.; g increases with s. The diagonal is
@@ -151,10 +151,6 @@ class BPMCurve:
         v = np.asarray(logits, dtype=np.float64)
         return curves_at_logit(self.parameters, v, (self.low, self.high))
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain numbers and lists."""
-        return asdict(self) | {"n_bins": list(self.n_bins)}
-
 
 def curves_at_logit(theta: Floats, v: Floats, limits: tuple[float, float]) -> Floats:
     """Evaluate one or many curves at logits, shape (..., len(v))."""
@@ -208,19 +204,19 @@ def bpm_curve(scores: PUScores) -> BPMCurve:
 def fit_curve(rows: CurveRows) -> BPMCurve:
     """Fit the curve; see `bpm_curve`."""
     points = rows.points()
-    best = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
-    alpha, beta, c = best.theta.tolist()
+    theta, loss, last_step = fit(points, rows.coarse_points(SEARCH_POINTS), rows.limits)
+    alpha, beta, c = theta.tolist()
     return BPMCurve(
         alpha=alpha,
         beta=beta,
         c=c,
         low=rows.limits[0],
         high=rows.limits[1],
-        log_objective=best.loss,
+        log_objective=loss,
         n_rows=rows.n_rows,
         n_bins=points.n_bins,
         n_points=points.score.size,
-        last_step=best.last_step,
+        last_step=last_step,
     )
 
 
@@ -264,11 +260,16 @@ def tce_bpm(scores: PUScores, *, density: Density = "beta") -> float:
     >>> abs(tce_bpm(scores) - world.tce()) < 0.02
     True
     """
+    return _fitted(CurveRows(scores), density)[1]
+
+
+def _fitted(rows: CurveRows, density: Density) -> tuple[BPMCurve, float]:
+    """Return the fitted curve and its calibration error."""
     check_choice(density, "density", get_args(Density))
-    rows = CurveRows(scores)
     if density == "beta":
         beta_shape(*rows.moments)
-    return curve_error(fit_curve(rows), rows, density)
+    curve = fit_curve(rows)
+    return curve, curve_error(curve, rows, density)
 
 
 def curve_error(curve: BPMCurve, rows: CurveRows, density: Density) -> float:
@@ -322,9 +323,7 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
     g = float(curve(mean))
     slope = g * (1.0 - g) * (curve.alpha / mean + curve.beta / (1.0 - mean)) - 1.0
     middle, spread = g - mean, max(abs(slope) * sd, np.finfo(np.float64).tiny)
-    z = middle / spread
-    density = math.exp(-0.5 * min(z * z, MOST_EXPONENT)) * math.sqrt(2.0 / math.pi)
-    return float(spread * density + middle * (1.0 - 2.0 * ndtr(-z)))
+    return spread * folded(middle / spread)[0]
 
 
 @in_range
@@ -354,25 +353,24 @@ def tce_bpm_interval(
     """
     refuse_selection(scores, "tce_bpm")
     level = check_level(level)
-    check_choice(density, "density", get_args(Density))
-    value, *limits = _ends(CurveRows(scores), density, level, seed)
+    value, low, high = _ends(scores, density, level, seed)
+
+    def ends(prior: float) -> tuple[float, ...]:
+        return _ends(scores.with_prior(prior), density, level, seed)[1:]
+
     if scores.prior_interval is not None:
-
-        def ends(prior: float) -> tuple[float, ...]:
-            return _ends(CurveRows(scores.with_prior(prior)), density, level, seed)[1:]
-
-        low, high = over_prior_grid(ends, scores, PRIOR_GRID)
-        limits = [min(limits[0], low), max(limits[1], high)]
-    return enclosing(scores, value, (limits[0], limits[1]), level, METHOD)
+        least, most = over_prior_grid(ends, scores, PRIOR_GRID)
+        low, high = min(low, least), max(high, most)
+    return enclosing(scores, value, (low, high), level, METHOD)
 
 
-def _ends(rows: CurveRows, density: Density, level: float, seed: int) -> tuple[float, float, float]:
+def _ends(
+    scores: PUScores, density: Density, level: float, seed: int
+) -> tuple[float, float, float]:
     """Return the estimate and the two ends for one prior."""
-    if density == "beta":
-        beta_shape(*rows.moments)
-    curve = fit_curve(rows)
-    value = curve_error(curve, rows, density)
-    if no_spread(rows.scores):
+    rows = CurveRows(scores)
+    curve, value = _fitted(rows, density)
+    if no_spread(scores):
         return value, 0.0, 1.0  # Only the range of the target is known.
     halves = _Halves.draw(rows, curve, seed)
     # The density of such a narrow beta distribution overflows, so the scores themselves are used.
@@ -418,10 +416,11 @@ class _Halves:
         cells = bin_scores(rows.scores, edges=np.concatenate([[0.0], points.cuts]))
         noise = np.stack(Noise.draw(cells, SPLITS, seed).of_laws(cells))
         positive, marginal, score = np.concatenate([0.0 * noise[:, :1], noise, -noise], axis=1)
-        shift = _frequency_noise(points, cells, positive[1:], marginal[1:])
-        x = design(points.score, points.complement, rows.limits)
-        objective = Objective(x, points.frequency + shift, points.weight)
-        theta, _ = local_minima(objective, np.tile(curve.parameters, (2 * SPLITS, 1)))
+        # Linearized noise in ``y_b = pi mu_plus(I_b) / mu(I_b)``.
+        change = points.add_up(positive[1:]) - points.frequency * points.add_up(marginal[1:])
+        frequency = points.frequency + change / points.add_up(cells.marginal)
+        moved = objective(replace(points, frequency=frequency), rows.limits)
+        theta, _ = local_minima(moved, np.tile(curve.parameters, (2 * SPLITS, 1)))
         theta = np.concatenate([curve.parameters[None], theta])
         return cls(rows, theta, cells, marginal, score)
 
@@ -440,13 +439,6 @@ class _Halves:
         x = design(s, 1.0 - s, self.rows.limits)
         gap = np.asarray(expit(self.theta @ x.T)) - s
         return gap, self.cells.marginal[full] + self.marginal[:, full]
-
-
-def _frequency_noise(points: Points, cells: Binned, positive: Floats, marginal: Floats) -> Floats:
-    """Return linearized noise in ``y_b = pi mu_plus(I_b) / mu(I_b)``."""
-    change = points.add_up(positive) - points.frequency * points.add_up(marginal)
-    noise: Floats = change / points.add_up(cells.marginal)
-    return noise
 
 
 def _shapes(halves: _Halves) -> Floats:

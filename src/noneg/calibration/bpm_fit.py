@@ -176,10 +176,9 @@ class CurveRows:
     @property
     def numbers(self) -> list[int]:
         """The paper's numbers of bins."""
-        low, high = max(1, self.n_rows // 100), max(1, self.n_rows // 20)
         if np.isinf(self.scores.n_marginal) and np.isinf(self.scores.n_positive):
-            return [high]  # Without noise, there is nothing to average.
-        return list(range(low, high + 1, max(1, (high - low) // 10)))
+            return [max(1, self.n_rows // 20)]  # Without noise, there is nothing to average.
+        return list(bin_numbers(self.n_rows))
 
     def coarse_points(self, most: int) -> Points:
         """Return the bins of the coarsest binnings, at most `most` bins in total if possible."""
@@ -236,6 +235,12 @@ class CurveRows:
         positive, mass, score, above = (running[place] for running in self._running)
         # A running sum from above stays accurate where 1 - s is small.
         return positive, mass, score, -above
+
+
+def bin_numbers(n_rows: float) -> range:
+    """Return the numbers of bins of the binnings: between 20 and 100 rows in a bin."""
+    low, high = (max(1, int(n_rows // rows)) for rows in (100, 20))
+    return range(low, high + 1, max(1, (high - low) // 10))
 
 
 def design(score: Floats, complement: Floats, limits: tuple[float, float]) -> Floats:
@@ -299,17 +304,11 @@ def _shift(square: Floats) -> Floats:
     return np.where(top > 1.0, top, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """A minimum of F: its parameters, its value without the ridge, and the last step length."""
+def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> tuple[Floats, float, float]:
+    """Return the global minimum of F over all points; `coarse` is used only for the search.
 
-    theta: Floats
-    loss: float
-    last_step: float
-
-
-def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
-    """Return the global minimum of F over all points; `coarse` is used only for the search."""
+    The result consists of its parameters, its value without the ridge, and the last step length.
+    """
     rough = objective(coarse, limits)
     theta, _ = local_minima(rough, _starts(rough))
     value = rough.value(theta)
@@ -319,13 +318,13 @@ def fit(points: Points, coarse: Points, limits: tuple[float, float]) -> Fit:
     theta, last_step = local_minima(full, theta[order[distinct][:FINALISTS]])
     best = int(np.argmin(full.value(theta)))
     loss = full.value(theta[[best]])[0] - RIDGE * ((theta[best] - DIAGONAL) ** 2).sum()
-    return Fit(theta[best], max(0.0, float(loss)), float(last_step[best]))
+    return theta[best], max(0.0, float(loss)), float(last_step[best])
 
 
 def objective(points: Points, limits: tuple[float, float]) -> Objective:
     """Return F for these points."""
     x = design(points.score, points.complement, limits)
-    return Objective(x, points.frequency[None], points.weight)
+    return Objective(x, np.atleast_2d(points.frequency), points.weight)
 
 
 def _starts(rough: Objective) -> Floats:

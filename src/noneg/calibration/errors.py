@@ -16,6 +16,8 @@ Debiased ECE
     :math:`m = \hat\mu(I_b)`; in the one-sample setting, the labeled rows make the two parts
     correlated. Scores within a bin are treated as equal; their variation contributes only a term of
     the order of the squared bin width.
+
+Errors of many classes are errors of binary problems.
 """
 
 from __future__ import annotations
@@ -28,22 +30,24 @@ from scipy.special import erfc
 
 from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
 from noneg.calibration.bounds import error_bounds
-from noneg.calibration.interval import INVERTED, METHOD, power_limits
-from noneg.checks import check_level
+from noneg.calibration.interval import INVERTED, METHOD, error_limits, power_norm
+from noneg.checks import check_level, check_same_length
 from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.registry import PU_ECE, calibration_error, in_range
 from noneg.rules import Curve
+from noneg.scores import PUScores
 from noneg.selection import is_selected, refuse_selection
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
-    from noneg.arrays import Flags, Floats
+    from noneg.arrays import Flags, Floats, Places
     from noneg.bins import Binning
     from noneg.intervals import Limits
     from noneg.results import Estimate
-    from noneg.scores import PUScores
 
 
 Norm = Literal["l1", "l2"]
@@ -158,11 +162,12 @@ def ece_interval(
     if is_selected(scores):
         if p != 1 or method != "normal":
             refuse_selection(scores, "this error", "Use p=1 and method='normal'.")
-        return error_bounds(scores, binned, norm(binned, p), level, seed, METHOD)
+        return error_bounds(scores, binned, norm(binned, p), level, seed)
     if method == "hoeffding":
         limits, words = _hoeffding(scores, binned, level, p), "Hoeffding"
     elif method == "normal":
-        limits = power_limits(scores, binned, p, level=level, seed=seed)
+        error = power_norm(binned.marginal, p)
+        limits = error_limits(scores, binned, error, level, seed=seed)
         words = INVERTED if p == 1 else METHOD
     else:
         raise InputError("method", "must be 'normal' or 'hoeffding'", value=method)
@@ -470,3 +475,80 @@ calibration_error(
     short="Calibration error",
     citation="Bröcker (2012); Kumar et al. (2019), Verified uncertainty calibration",
 )
+
+
+def class_table(values: ArrayLike, name: str = "y_prob") -> Floats:
+    """Return one row per sample and one column per class."""
+    table = np.asarray(values, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] < 2:
+        msg = f"must have one row per sample and one column per class, got {table.shape}."
+        raise InputError(name, msg)
+    return table
+
+
+def class_numbers(y_true: ArrayLike, table: Floats, name: str = "y_prob") -> Places:
+    """Return the class of each row as a column number."""
+    labels = np.asarray(y_true)
+    check_same_length(**{name: len(table), "y_true": labels.size})
+    numbers = labels.dtype.kind in "iu"
+    if not numbers or (labels.size and not (labels.min() >= 0 and labels.max() < table.shape[1])):
+        raise InputError(
+            "y_true",
+            f"must contain class numbers from 0 to {table.shape[1] - 1}, the columns of '{name}'. "
+            "Encode the classes first, for example with numpy.unique(return_inverse=True).",
+        )
+    return labels.astype(np.intp)
+
+
+def one_vs_rest(y_true: ArrayLike, y_prob: ArrayLike) -> list[PUScores]:
+    """Return one labeled `PUScores` per class: its probability against its indicator.
+
+    Examples
+    --------
+    >>> one_vs_rest([0, 1, 2], [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]])[0]
+    PUScores(1 positive, 3 labeled rows, prior 0.333333)
+    """
+    table = class_table(y_prob)
+    labels = class_numbers(y_true, table)
+    return [PUScores.from_labels(labels == k, column) for k, column in enumerate(table.T)]
+
+
+def top_label(y_true: ArrayLike, y_prob: ArrayLike) -> PUScores:
+    """Return the top probabilities, with labels for whether the most probable class is right.
+
+    Examples
+    --------
+    >>> round(ece(top_label([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1), 12)
+    0.3
+    """
+    table = class_table(y_prob)
+    top = table.argmax(axis=1)
+    return PUScores.from_labels(
+        class_numbers(y_true, table) == top, table[np.arange(len(table)), top]
+    )
+
+
+def classwise_ece(
+    classes: Sequence[PUScores],
+    *,
+    bins: int | Literal["optimal"] = "optimal",
+    binning: Binning = "mass",
+    p: float = 1,
+) -> float:
+    """Return the mean one-vs-rest error over classes (PU-ECE paper, Appendix H).
+
+    Parameters
+    ----------
+    classes : sequence of PUScores
+        One per class: from `one_vs_rest` for labeled data, or a PU sample of each class.
+    bins, binning, p
+        As in `ece`.
+
+    Examples
+    --------
+    >>> round(classwise_ece(one_vs_rest([0, 1], [[0.8, 0.2], [0.4, 0.6]]), bins=1), 12)
+    0.1
+    """
+    if isinstance(classes, PUScores) or not len(classes):
+        raise InputError("classes", "must be a sequence of PUScores, one per class", value=classes)
+    return float(np.mean([ece(scores, bins=bins, binning=binning, p=p) for scores in classes]))

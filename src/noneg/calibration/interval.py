@@ -133,13 +133,13 @@ class Convex(ABC):
 
     p: float
 
-    @abstractmethod
     def sums(self, binned: Binned) -> Sums:
-        """Return the sums."""
+        """Return the sums: ``pi mu_plus(I_b)``, ``mu(I_b)`` and the integral of s."""
+        return binned.prior * binned.positive, binned.marginal, binned.score
 
-    @abstractmethod
     def noise(self, binned: Binned, noise: Noise) -> Sums:
         """Return the noise in the sums, shape (splits, bins) each."""
+        return noise.of_laws(binned)
 
     @abstractmethod
     def touching(self, sums: Sums) -> Sums:
@@ -215,7 +215,7 @@ class AbsoluteSum(Norm):
             return value
 
         def excess(k: float) -> float:
-            mean, spread = _folded(k)
+            mean, spread = folded(k)
             far = (spread - NEAR) / (1.0 - NEAR)
             variance = (1.0 - far) * NEAR * largest**2 + far * deviation**2
             return total * mean - z * math.sqrt(variance) - value
@@ -231,37 +231,30 @@ def _signs(d: Floats) -> Floats:
     return np.where(np.abs(d) > ZERO, np.sign(d), 1.0)
 
 
-def _folded(k: float) -> tuple[float, float]:
+def folded(k: float) -> tuple[float, float]:
     """Return the mean and variance of ``|k + Z|`` for standard normal Z."""
     density = math.exp(-0.5 * k * k) * math.sqrt(2.0 / math.pi)
     mean = density + k * (2.0 * float(ndtr(k)) - 1.0)
     return mean, min(max(1.0 + k * k - mean * mean, NEAR), 1.0)
 
 
-def norm_limits(
-    scores: PUScores, binned: Binned, dual: Dual, *, level: float, seed: int = 0
-) -> Limits:
-    """Return limits for any norm of the residuals, given by its dual vectors (see `Norm`).
-
-    Bins must be fine enough that the norm can be computed from their residuals.
-    """
-    return error_limits(scores, binned, Norm(dual), Noise.draw(binned, SPLITS, seed), level)
-
-
-def power_limits(
-    scores: PUScores, binned: Binned, p: float, *, level: float, seed: int = 0
-) -> Limits:
-    """Return limits for the L_p error over bins."""
-    error = AbsoluteSum() if p == 1 else Norm(power_dual(binned.marginal, p))
-    return error_limits(scores, binned, error, Noise.draw(binned, SPLITS, seed), level)
-
-
 def error_limits(
-    scores: PUScores, binned: Binned, error: Convex, noise: Noise, level: float
+    scores: PUScores,
+    binned: Binned,
+    error: Convex,
+    level: float,
+    *,
+    seed: int = 0,
+    noise: Noise | None = None,
 ) -> Limits:
-    """Return limits for an error over all possible priors."""
+    """Return limits for an error over all possible priors.
+
+    Bins must be fine enough that the error can be computed from their sums. Noise is drawn with the
+    seed unless it is given.
+    """
     if no_spread(scores):
         return 0.0, 1.0  # Only the range of the target is known.
+    noise = noise or Noise.draw(binned, SPLITS, seed)
 
     def ends(prior: float) -> tuple[float, float, float]:
         there = replace(binned, prior=prior)
@@ -310,22 +303,22 @@ def _apply(function: Sums, sums: Sums) -> Floats:
     return total
 
 
-def power_dual(mass: Floats, p: float) -> Dual:
-    """Return the dual of the L_p error over bins with the given marginal masses.
+def power_norm(mass: Floats, p: float) -> Norm:
+    """Return the L_p error over bins with the given marginal masses.
 
     Where residuals are zero up to rounding error, any sign is valid, and +1 is used; a sign of 0
     would imply that the residual cannot vary.
     """
+    if p == 1:
+        return AbsoluteSum()
 
     def dual(d: Floats) -> Floats:
-        if p == 1:
-            return _signs(d)
         gap = np.divide(d, mass, out=np.zeros_like(d), where=(mass > 0.0) & (np.abs(d) > ZERO))
         top = np.abs(gap).max(axis=1, keepdims=True)
         gap = np.divide(gap, top, out=np.zeros_like(gap), where=top > 0.0)
         return np.where(top > 0.0, _steepest(gap, mass, p), 1.0)
 
-    return dual
+    return Norm(dual)
 
 
 def _steepest(gap: Floats, mass: Floats, p: float) -> Floats:
@@ -377,7 +370,6 @@ class PairedErrors:
     ) -> None:
         self.scores = scores[0]
         self.binned = tuple(bin_scores(one) for one in scores)
-        self.norms = [AbsoluteSum() for _ in self.binned]
         there = masses.count * (masses.positive + masses.marginal) > 0.0
         f, a, w, *s = (x[there] for x in (masses.count, masses.positive, masses.marginal, *columns))
         place = [np.searchsorted(b.edges[1:-1], x) for b, x in zip(self.binned, s, strict=True)]
@@ -392,7 +384,7 @@ class PairedErrors:
 
         def ends(prior: float) -> tuple[float, float, float]:
             pair = [replace(binned, prior=prior) for binned in self.binned]
-            signs = [self.norms[k].touching((pair[k].residual,))[0] for k in (0, 1)]
+            signs = [_signs(binned.residual) for binned in pair]
             speed = abs(float(signs[0] @ pair[0].positive - signs[1] @ pair[1].positive))
             upper = [self._upper(k, pair, signs[k], level) for k in (0, 1)]
             return -upper[1], upper[0], speed
@@ -402,7 +394,7 @@ class PairedErrors:
     def _upper(self, k: int, pair: list[Binned], v: Floats, level: float) -> float:
         """Return the upper end for error k, whose signs are v, minus the other error."""
         one, other = pair[k], pair[1 - k]
-        ((first, second),), lower = _both_ways(other, self.norms[1 - k], self.noise[1 - k])
+        ((first, second),), lower = _both_ways(other, AbsoluteSum(), self.noise[1 - k])
         mean, half = (first + second) / 2.0, (first - second) / 2.0
         variance = one.variance(v) + other.variance(mean) + other.variance(half)
         variance = variance - 2.0 * self._covariance(k, one.influence(v), other.influence(mean))

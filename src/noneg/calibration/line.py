@@ -36,11 +36,11 @@ from noneg.checks import check_level
 from noneg.intervals import (
     ROUNDING,
     effective_size,
+    enclosing,
     exact_limits,
     law_means,
     no_spread,
     over_prior_grid,
-    prior_words,
     share_limits,
     skewed_limits,
     t_score,
@@ -81,7 +81,7 @@ def calibration_slope(scores: PUScores) -> float:
     >>> print(round(calibration_slope(scores), 1))
     0.5
     """
-    return _value(scores, free=True)
+    return _Line(scores, free=True).value(scores.known_prior)
 
 
 @in_range
@@ -112,7 +112,7 @@ def calibration_intercept(scores: PUScores) -> float:
     >>> print(round(calibration_intercept(scores), 1))
     -1.0
     """
-    return _value(scores, free=False)
+    return _Line(scores, free=False).value(scores.known_prior)
 
 
 @in_range
@@ -262,6 +262,13 @@ class _Line:
         low, high = exact_limits(share, size, self.confidence)
         return float(low), float(high)
 
+    def value(self, prior: float) -> float:
+        """Return the coefficient without excess, or nan if it is undefined or infinite."""
+        if not self.is_defined:
+            return np.nan
+        found = self.root(prior, lambda theta: self.excess(theta, prior)[0])
+        return found if np.isfinite(found) else np.nan
+
     def root(self, prior: float, distance: Callable[[float], float]) -> float:
         """Return the coefficient at which a decreasing function is 0; infinite if there is none."""
         # Double the distance from the start until the sign changes. Where the classes separate,
@@ -282,17 +289,9 @@ class _Line:
         return float(way * np.inf)
 
 
-def _value(scores: PUScores, *, free: bool) -> float:
-    line = _Line(scores, free=free)
-    if not line.is_defined:
-        return float("nan")
-    prior = scores.known_prior
-    found = line.root(prior, lambda theta: line.excess(theta, prior)[0])
-    return found if np.isfinite(found) else float("nan")
-
-
 def _interval(scores: PUScores, level: float, *, free: bool) -> Estimate:
-    value, line = _value(scores, free=free), _Line(scores, free=free, confidence=level)
+    line = _Line(scores, free=free, confidence=level)
+    value = line.value(scores.known_prior)
     if not line.is_defined or no_spread(scores):
         return Estimate(value=value, low=-np.inf, high=np.inf, level=level, method=FLAT)
 
@@ -303,9 +302,7 @@ def _interval(scores: PUScores, level: float, *, free: bool) -> Estimate:
         # A lower end above the largest coefficient is set to it; an upper end, to its negative.
         return min(low, line.most), max(high, -line.most)
 
-    words = METHOD + prior_words(scores)
-    low, high = over_prior_grid(limits, scores, PRIOR_GRID)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return enclosing(scores, value, over_prior_grid(limits, scores, PRIOR_GRID), level, METHOD)
 
 
 def observed_expected(scores: PUScores) -> float:
@@ -337,10 +334,7 @@ def observed_expected_interval(scores: PUScores, *, level: float = 0.95) -> Esti
         words = "undefined, all scores or all labels are zero"
         return Estimate(value=value, low=0.0, high=np.inf, level=level, method=words)
     limits = _labeled_ratio if scores.prior_is_estimated else _pu_ratio
-    low, high = limits(scores, level)
-    # Without noise, rounding must not put an end on the wrong side of the value.
-    low, high, words = min(low, value), max(high, value), RATIO + prior_words(scores)
-    return Estimate(value=value, low=low, high=high, level=level, method=words)
+    return enclosing(scores, value, limits(scores, level), level, RATIO)
 
 
 def _labeled_ratio(scores: PUScores, level: float) -> Limits:
@@ -368,21 +362,20 @@ def _pu_ratio(scores: PUScores, level: float) -> Limits:
     return least / high, most / low if low > 0.0 else np.inf
 
 
-_line_metric = partial(add_metric, family="calibration line", better="closer", citation=VAN_CALSTER)
-
-_line_metric(
-    calibration_slope,
-    calibration_slope_interval,
-    title="Calibration slope",
+_line_metric = partial(
+    add_metric,
+    family="calibration line",
+    better="closer",
     range=(-np.inf, np.inf),
-    ideal=1.0,
+    citation=VAN_CALSTER,
 )
+
+_line_metric(calibration_slope, calibration_slope_interval, title="Calibration slope", ideal=1.0)
 
 _line_metric(
     calibration_intercept,
     calibration_intercept_interval,
     title="Calibration intercept, slope 1",
-    range=(-np.inf, np.inf),
     ideal=0.0,
 )
 

@@ -8,16 +8,16 @@ which makes the sum exact.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
 from noneg.bins import Binned, bin_scores, check_frequencies
-from noneg.calibration.interval import METHOD, power_limits
+from noneg.calibration.interval import METHOD, error_limits, power_norm
 from noneg.checks import check_choice, check_level
-from noneg.errors import InputError
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
 from noneg.losses import (
     CLIP,
@@ -29,6 +29,7 @@ from noneg.losses import (
     loss_value,
 )
 from noneg.registry import add_metric, in_range
+from noneg.results import Record
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
@@ -220,10 +221,9 @@ if TYPE_CHECKING:
 
 def scoring_rule(score: object, clip: float = CLIP) -> Rule:
     """Return the scoring rule with this name."""
+    check_choice(score, "score", get_args(Score))
     if score == "brier":
         return _Brier(find_loss("brier"))
-    if score != "log":
-        raise InputError("score", "must be 'brier' or 'log'", value=score)
     return _Log(find_loss("log", clip=clip), check_clip(clip))
 
 
@@ -239,7 +239,7 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decomposition:
+class Decomposition(Record):
     """The components of a proper score: ``reliability - resolution + uncertainty + remainder``.
 
     Attributes
@@ -265,10 +265,6 @@ class Decomposition:
     remainder: float
     score: Score
     n_bins: int
-
-    def to_dict(self) -> dict[str, float | str | int]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def decomposition(
@@ -316,7 +312,7 @@ def decomposition(
     """
     rule = scoring_rule(score, clip)
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    return _parts(binned, rule, loss_value(loss_means(scores, rule.loss), scores.known_prior))
+    return _Parts(scores, binned, rule).at(scores.known_prior)
 
 
 def decomposition_interval(  # noqa: PLR0913
@@ -363,41 +359,13 @@ def decomposition_interval(  # noqa: PLR0913
     refuse_selection(scores, "the parts of a proper score", "Bound the score itself.")
     check_choice(part, "part", get_args(Part))
     binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
-    risk = loss_means(scores, rule.loss)
-    value = getattr(_parts(binned, rule, loss_value(risk, scores.known_prior)), part)
+    parts = _Parts(scores, binned, rule)
     if part == "reliability":
-        limits, words = _reliability_limits(scores, binned, rule, risk, level, seed), METHOD
+        limits, words = parts.reliability_limits(level, seed), METHOD
     else:
-        limits, words = _part_limits(scores, binned, rule, risk, part, level), DELTA
+        limits, words = parts.limits(part, level), DELTA
+    value = getattr(parts.at(scores.known_prior), part)
     return enclosing(scores, value, limits, level, words)
-
-
-def _parts(binned: Binned, rule: Rule, value: float) -> Decomposition:
-    m, y, q = _frequencies(binned, rule)
-    reliability = float(m @ rule.divergence(y, q))
-    resolution = float(m @ rule.divergence(y, np.full_like(y, binned.prior)))
-    uncertainty, _ = rule.entropy(binned.prior)
-    return Decomposition(
-        value=value,
-        reliability=reliability,
-        resolution=resolution,
-        uncertainty=uncertainty,
-        remainder=value - (reliability - resolution + uncertainty),
-        score=rule.name,
-        n_bins=binned.n_bins,
-    )
-
-
-def _frequencies(binned: Binned, rule: Rule) -> tuple[Floats, Floats, Floats]:
-    """Return mass, frequency and mean score of each bin; empty bins have frequency 0."""
-    if np.isinf(rule.highest):
-        check_frequencies(binned, f"'score' must be 'log' here, got {rule.name!r}")
-    m, positive = binned.marginal, binned.prior * binned.positive
-    y = np.divide(positive, m, out=np.where(positive > 0.0, np.inf, 0.0), where=m > 0.0)
-    y = np.minimum(y, rule.highest)
-    q = np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
-    # In a logarithm, rounding error in a mean that should be 1 would matter.
-    return m, y, np.where(q > 1.0 - ROUNDING, 1.0, q)
 
 
 # Weights of reliability, resolution, uncertainty, and the score itself in each component.
@@ -409,70 +377,95 @@ _SIGNS: dict[str, tuple[float, float, float, float]] = {
 }
 
 
-def _reliability_limits(
-    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, level: float, seed: int
-) -> Limits:
-    """Return limits for the reliability that are also valid when calibration is good."""
-    low, high = power_limits(scores, binned, 2.0, level=level, seed=seed)
-    if rule.name == "brier":
-        return low**2, high**2
-    # Pinsker's inequality: the divergence is at least twice the squared distance.
-    return 2.0 * low**2, _part_limits(scores, binned, rule, risk, "reliability", level)[1]
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """The components of a proper score over fixed bins, at any prior."""
 
+    scores: PUScores
+    binned: Binned
+    rule: Rule
 
-def _part_limits(
-    scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part, level: float
-) -> Limits:
-    """Return normal limits for a component over all possible priors."""
-    if no_spread(scores):
-        return 0.0, rule.largest
-    z = z_score(level)
-    ends = []
-    for prior in _priors(scores):
-        there = replace(binned, prior=prior)
-        value = getattr(_parts(there, rule, loss_value(risk, prior)), part)
-        reach = z * _deviation(scores, there, rule, risk, part)
-        ends += [value - reach, value + reach]
-    low = min(ends)
-    return low if part == "remainder" else max(0.0, low), max(ends)
+    @cached_property
+    def risk(self) -> LawMeans:
+        """The means that determine the score itself."""
+        return loss_means(self.scores, self.rule.loss)
 
+    def at(self, prior: float) -> Decomposition:
+        """Return all components."""
+        m, y, q = self.frequencies(prior)
+        reliability = float(m @ self.rule.divergence(y, q))
+        resolution = float(m @ self.rule.divergence(y, np.full_like(y, prior)))
+        uncertainty, _ = self.rule.entropy(prior)
+        value = loss_value(self.risk, prior)
+        return Decomposition(
+            value=value,
+            reliability=reliability,
+            resolution=resolution,
+            uncertainty=uncertainty,
+            remainder=value - (reliability - resolution + uncertainty),
+            score=self.rule.name,
+            n_bins=self.binned.n_bins,
+        )
 
-def _priors(scores: PUScores) -> tuple[float, ...]:
-    """Return the priors at which each component can attain its extremes."""
-    if scores.prior_interval is None:
-        return (scores.known_prior,)
-    low, high = scores.prior_interval
-    # The uncertainty is largest at one half; everything else is monotone.
-    return low, min(max(0.5, low), high), high
+    def frequencies(self, prior: float) -> tuple[Floats, Floats, Floats]:
+        """Return mass, frequency and mean score of each bin; empty bins have frequency 0."""
+        binned, highest = self.binned, self.rule.highest
+        if np.isinf(highest):
+            check_frequencies(binned, f"'score' must be 'log' here, got {self.rule.name!r}")
+        m, positive = binned.marginal, prior * binned.positive
+        y = np.divide(positive, m, out=np.where(positive > 0.0, np.inf, 0.0), where=m > 0.0)
+        q = np.divide(binned.score, m, out=np.zeros_like(m), where=m > 0.0)
+        # In a logarithm, rounding error in a mean that should be 1 would matter.
+        return m, np.minimum(y, highest), np.where(q > 1.0 - ROUNDING, 1.0, q)
 
+    def reliability_limits(self, level: float, seed: int) -> Limits:
+        """Return limits for the reliability that are also valid when calibration is good."""
+        error = power_norm(self.binned.marginal, 2.0)
+        low, high = error_limits(self.scores, self.binned, error, level, seed=seed)
+        if self.rule.name == "brier":
+            return low**2, high**2
+        # Pinsker's inequality: the divergence is at least twice the squared distance.
+        return 2.0 * low**2, self.limits("reliability", level)[1]
 
-def _deviation(scores: PUScores, binned: Binned, rule: Rule, risk: LawMeans, part: Part) -> float:
-    """Return the standard deviation of a component, from its slopes in the bin sums."""
-    reliability, resolution, uncertainty, whole = _SIGNS[part]
-    m, y, q = _frequencies(binned, rule)
-    if rule.highest == 1.0:
-        # Keep half a row away from 0 and 1, where the slopes are infinite.
-        half = 0.5 * np.divide(binned.second[:, 1, 1], m**2, out=np.ones_like(m), where=m > 0.0)
-        y = np.clip(y, half, 1.0 - half)
-    prior = np.full_like(y, binned.prior)
-    (by_y, by_q), (to_y, to_q) = rule.slopes(y, q), rule.slopes(y, prior)
-    slope = reliability * by_y + resolution * to_y
-    level = reliability * (rule.divergence(y, q) - y * by_y - q * by_q)
-    level += resolution * (rule.divergence(y, prior) - y * to_y)
-    inner, loss = binned.edges[1:-1], rule.loss
+    def limits(self, part: Part, level: float) -> Limits:
+        """Return normal limits for a component over all possible priors."""
+        if no_spread(self.scores):
+            return 0.0, self.rule.largest
+        low, high = self.scores.prior_set
+        # The uncertainty is largest at one half; everything else is monotone in the prior.
+        priors = list(dict.fromkeys((low, min(max(0.5, low), high), high)))
+        value = np.array([getattr(self.at(prior), part) for prior in priors])
+        reach = z_score(level) * np.array([self._deviation(part, prior) for prior in priors])
+        least = float((value - reach).min())
+        return least if part == "remainder" else max(0.0, least), float((value + reach).max())
 
-    def positive(s: Floats) -> Floats:
-        b = np.searchsorted(inner, s)
-        return binned.prior * (slope[b] + whole * (loss(s, 1) - loss(s, 0)))
+    def _deviation(self, part: Part, at: float) -> float:
+        """Return the standard deviation of a component, from its slopes in the bin sums."""
+        reliability, resolution, uncertainty, whole = _SIGNS[part]
+        rule, binned, (m, y, q) = self.rule, self.binned, self.frequencies(at)
+        if rule.highest == 1.0:
+            # Keep half a row away from 0 and 1, where the slopes are infinite.
+            half = 0.5 * np.divide(binned.second[:, 1, 1], m**2, out=np.ones_like(m), where=m > 0.0)
+            y = np.clip(y, half, 1.0 - half)
+        prior = np.full_like(y, at)
+        (by_y, by_q), (to_y, to_q) = rule.slopes(y, q), rule.slopes(y, prior)
+        slope = reliability * by_y + resolution * to_y
+        level = reliability * (rule.divergence(y, q) - y * by_y - q * by_q)
+        level += resolution * (rule.divergence(y, prior) - y * to_y)
+        inner, loss = binned.edges[1:-1], rule.loss
 
-    def marginal(s: Floats) -> Floats:
-        b = np.searchsorted(inner, s)
-        return level[b] + reliability * by_q[b] * s + whole * loss(s, 0)
+        def positive(s: Floats) -> Floats:
+            b = np.searchsorted(inner, s)
+            return at * (slope[b] + whole * (loss(s, 1) - loss(s, 0)))
 
-    by_prior = slope @ binned.positive + resolution * (to_q @ m)
-    by_prior += uncertainty * rule.entropy(binned.prior)[1] + whole * risk.positive[0]
-    means = law_means(scores, [positive], [marginal])
-    return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))
+        def marginal(s: Floats) -> Floats:
+            b = np.searchsorted(inner, s)
+            return level[b] + reliability * by_q[b] * s + whole * loss(s, 0)
+
+        by_prior = slope @ binned.positive + resolution * (to_q @ m)
+        by_prior += uncertainty * rule.entropy(at)[1] + whole * self.risk.positive[0]
+        means = law_means(self.scores, [positive], [marginal])
+        return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))
 
 
 add_metric(

@@ -267,19 +267,32 @@ def _limits(scores: PUScores, binned: Binned, shown: Flags, alpha: float) -> Flo
     marginal, frequency = binned.marginal[shown], binned.frequency[shown]
     if scores.prior_is_estimated:
         return clopper_pearson(frequency, scores.effective_marginal * marginal, alpha)
-    positive = binned.positive[shown]
-    correlation = _correlation(scores, positive, marginal)
-    top = clopper_pearson(positive, scores.effective_positive, alpha)
-    bottom = clopper_pearson(marginal, scores.effective_marginal, alpha)
-    least, most = scores.prior_interval or (binned.prior, binned.prior)
+    parts = _masses(scores, binned, shown)
+    band = _mass_limits(scores, parts, alpha)
+    least, most = scores.prior_set
     if not is_selected(scores):
-        low, high = ratio_limits(positive, top, marginal, bottom, correlation)
+        low, high = ratio_limits(
+            parts["positive"], band["top"], marginal, band["bottom"], parts["correlation"]
+        )
         return least * low, most * high
-    parts = {"positive": positive, "marginal": marginal, "correlation": correlation}
-    band = {"top": top, "bottom": bottom}
-    errors = z_score(1.0 - alpha)
-    boxes = [(prior, density_ends(scores, prior, errors)) for prior in (least, most)]
+    boxes = [(prior, density_ends(scores, prior, band["errors"])) for prior in (least, most)]
     return selected_limits(parts, band, boxes, frequency)
+
+
+def _masses(scores: PUScores, binned: Binned, shown: Flags) -> dict[str, Floats]:
+    """Return the masses of both distributions in the bins, and their correlation."""
+    positive, marginal = binned.positive[shown], binned.marginal[shown]
+    correlation = _correlation(scores, positive, marginal)
+    return {"positive": positive, "marginal": marginal, "correlation": correlation}
+
+
+def _mass_limits(scores: PUScores, parts: Mapping[str, Floats], alpha: float) -> dict[str, Any]:
+    """Return limits for the masses, and how many errors of the labeled share go with them."""
+    return {
+        "top": clopper_pearson(parts["positive"], scores.effective_positive, alpha),
+        "bottom": clopper_pearson(parts["marginal"], scores.effective_marginal, alpha),
+        "errors": z_score(1.0 - alpha),
+    }
 
 
 def selected_limits(
@@ -321,18 +334,13 @@ def _correlation(scores: PUScores, positive: Floats, marginal: Floats) -> Floats
 
 def band_parts(scores: PUScores, binned: Binned, level: float) -> dict[str, Any]:
     """Return the components of a diagram's bands, for a page that recomputes them."""
-    shown = binned.marginal > 0.0
-    masses = binned.positive[shown], binned.marginal[shown]
-    rows = scores.effective_positive, scores.effective_marginal
-    parts: dict[str, Any] = {"positive": masses[0], "marginal": masses[1]}
-    parts["correlation"] = _correlation(scores, *masses)
-    for band, share in (("pointwise", 1), ("simultaneous", int(shown.sum()))):
-        top, bottom = (
-            clopper_pearson(x, n, (1.0 - level) / share) for x, n in zip(masses, rows, strict=True)
-        )
-        errors = z_score(1.0 - (1.0 - level) / share)
-        parts[band] = {"top": top, "bottom": bottom, "errors": errors}
-    return parts
+    shown, alpha = binned.marginal > 0.0, 1.0 - level
+    parts = _masses(scores, binned, shown)
+    return {
+        **parts,
+        "pointwise": _mass_limits(scores, parts, alpha),
+        "simultaneous": _mass_limits(scores, parts, alpha / shown.sum()),
+    }
 
 
 def mass_range(ends: tuple[float, float]) -> tuple[Share, Share]:

@@ -50,9 +50,9 @@ from noneg.calibration.interval import (
     ZERO,
     Convex,
     Noise,
+    Norm,
     error_limits,
     error_value,
-    norm_limits,
 )
 from noneg.calibration.testing import ks_bins
 from noneg.checks import check_level, check_number
@@ -162,7 +162,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     level = check_level(level)
     value = ks_error(scores)
     binned = bin_scores(scores, bins=ks_bins(scores))
-    low, high = norm_limits(scores, binned, _dual, level=level, seed=seed)
+    low, high = error_limits(scores, binned, Norm(_dual), level, seed=seed)
     priors = {scores.known_prior, *(scores.prior_interval or ())}
     between = max(_largest(scores, prior) - _at_ends(binned, prior) for prior in priors)
     return enclosing(scores, value, (low, high + max(0.0, between)), level, METHOD)
@@ -231,10 +231,7 @@ def _highest(s: Floats, jumps: Floats, bucket: Integers, start: Floats) -> float
 def check_width(value: object, name: str, smallest: float = SMALLEST_WIDTH) -> float:
     """Return the width of a kernel after checking that it can be resolved."""
     rule = f"the width of a kernel, at least {smallest:g}"
-    width = check_number(value, name, rule)
-    if width < smallest:
-        raise InputError(name, f"must be {rule}", value=value)
-    return width
+    return check_number(value, name, rule, lambda x: x >= smallest)
 
 
 def nodes_for(width: float) -> int:
@@ -400,15 +397,21 @@ def smooth_ece_interval(
         return blur(np.where(blur(d) < -ZERO, -1.0, 1.0))
 
     binned = bin_scores(scores, bins=n, binning="width")
-    limits = norm_limits(scores, binned, dual, level=level, seed=seed)
+    limits = error_limits(scores, binned, Norm(dual), level, seed=seed)
     return enclosing(scores, value, limits, level, METHOD)
 
 
 def _coefficients(scores: PUScores, n: int) -> Floats:
     """Return the cosine coefficients of the residual measure."""
-    sums = scores.sums_at_nodes(Axis(n))
+    positive, _, score = _at_nodes(scores, Axis(n))
+    return moments(positive - score)
+
+
+def _at_nodes(scores: PUScores, axis: Axis) -> Floats:
+    """Return ``pi mu_plus``, ``mu`` and the integral of s at the nodes of an axis."""
+    sums = scores.sums_at_nodes(axis)
     positive, marginal, _ = sums.sum(axis=0)
-    return moments(scores.known_prior * sums[:, 0] / (positive or 1.0) - sums[:, 2] / marginal)
+    return (sums * [scores.known_prior, 1.0, 1.0] / [positive or 1.0, marginal, marginal]).T
 
 
 def _error(coefficients: Floats, sigma: float) -> float:
@@ -643,20 +646,15 @@ def _rule_of_thumb(scores: PUScores) -> float:
 def _on_logits(sigma: float, clip: float) -> _Kernel:
     sigma = check_width(sigma, "sigma", SMALLEST_SIGMA)
     rule = f"a probability in [{SMALLEST_CLIP:g}, 0.5)"
-    end = check_number(clip, "clip", rule)
-    if not SMALLEST_CLIP <= end < 0.5:  # noqa: PLR2004
-        raise InputError("clip", f"must be {rule}", value=clip)
+    end = check_number(clip, "clip", rule, lambda x: SMALLEST_CLIP <= x < 0.5)  # noqa: PLR2004
     reach = ROOM * sigma - float(logit(end))
     return _Kernel(gaussian, sigma / (2.0 * reach), clip=end, reach=reach)
 
 
 def _kernel_error(scores: PUScores, kernel: _Kernel) -> float:
     axis = kernel.axis(nodes_for(kernel.width))
-    sums = scores.sums_at_nodes(axis)
-    positive, marginal, _ = sums.sum(axis=0)
     factors = transfer(kernel.spectrum, kernel.width, axis.n)
-    masses = np.stack([scores.known_prior * sums[:, 0] / (positive or 1.0), sums[:, 1] / marginal])
-    g, f = density(moments(masses) * factors)
+    g, f = density(moments(_at_nodes(scores, axis)[:2]) * factors)
     if kernel.p == 1:
         return mean_size(g - axis.nodes * f)
     return _norm_of_gap(g, f, axis.nodes, kernel.p)
@@ -679,7 +677,7 @@ def _kernel_interval(scores: PUScores, kernel: _Kernel, level: float, seed: int)
     level, value = check_level(level), _kernel_error(scores, kernel)
     binned, power = _in_bins(scores, kernel)
     noise = Noise.signs(binned, SPLITS, seed)
-    low, high = error_limits(scores, binned, power, noise, level)
+    low, high = error_limits(scores, binned, power, level, noise=noise)
     bias = error_value(power, (binned.score, binned.marginal))
     words = f"{METHOD}, minus a smoothing bias of {bias:.2g}"
     return enclosing(scores, value, (max(0.0, low - bias), high), level, words)
@@ -737,13 +735,10 @@ def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, Power]:
         last = min(axis.n, first + wanted)
     width = kernel.width * axis.n / (last - first)
     blur = blurring(transfer(kernel.spectrum, width, last - first))
-    return _cut(binned, first, last), Power(blur, axis.nodes[first:last], kernel.p)
-
-
-def _cut(binned: Binned, first: int, last: int) -> Binned:
     names = ("positive", "marginal", "score", "second")
     sums = {name: getattr(binned, name)[first:last] for name in names}
-    return replace(binned, edges=binned.edges[first : last + 1], **sums)
+    inner = replace(binned, edges=binned.edges[first : last + 1], **sums)
+    return inner, Power(blur, axis.nodes[first:last], kernel.p)
 
 
 calibration_error(

@@ -20,7 +20,7 @@ from noneg.laws import Ordered
 from noneg.registry import calibration_error, in_range
 
 if TYPE_CHECKING:
-    from noneg.arrays import Flags, Floats, Integers, Places
+    from noneg.arrays import Flags, Floats, Integers
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
@@ -80,9 +80,9 @@ def sweep_edges(scores: PUScores) -> Floats:
     >>> sweep_edges(PUScores.from_labels([0, 0, 1, 1, 0, 1], [0.1, 0.2, 0.4, 0.5, 0.6, 0.9]))
     array([0. , 0.4, 1. ])
     """
-    rows = _Rows.of(scores)
-    n_bins = _sweep(rows)
-    inner = np.unique(rows.scores[rows.ends(n_bins)[:-1] - 1])
+    ties = _Ties.of(scores)
+    n_bins = _sweep(ties)
+    inner = np.unique(ties.scores[ties.cut(np.arange(1, n_bins), n_bins) - 1])
     # Keep an inner edge at 0: scores of exactly 0 then form their own bin.
     return np.concatenate([[0.0], inner[inner < 1.0], [1.0]])
 
@@ -117,15 +117,16 @@ def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) 
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Both samples, sorted by score.
+class _Ties:
+    """The finest possible bins, one for each distinct marginal score, and the remainder.
 
     Attributes
     ----------
     scores : ndarray, shape (m,)
-        Distinct scores of both samples, increasing.
-    positive, marginal : ndarray, shape (m + 1,)
-        Mass of the first k scores in each sample.
+        Distinct scores of the marginal sample, increasing.
+    positive, marginal : ndarray, shape (m + 2,)
+        Mass of each sample up to the end of each tie, starting from 0. The last entry adds the
+        positives above all marginal scores.
     n : float
         Size of the marginal sample.
     slack : float
@@ -139,60 +140,53 @@ class _Rows:
     slack: float
 
     @classmethod
-    def of(cls, scores: PUScores) -> _Rows:
+    def of(cls, scores: PUScores) -> _Ties:
         s, positive, marginal = Ordered(scores).below()
+        last = np.flatnonzero(np.diff(marginal) > 0.0)
+        ends = np.concatenate([[0], last + 1, [s.size]])
         n = scores.effective_marginal
         whole = float(np.rint(n))
         n = whole if abs(n - whole) < SLACK * n else n
         counted = not scores.is_weighted or all(
             (mass == np.rint(mass)).all() for mass in (positive, marginal)
         )
-        return cls(s, positive, marginal, n, 0.0 if counted else SLACK)
+        return cls(s[last], positive[ends], marginal[ends], n, 0.0 if counted else SLACK)
 
-    def targets(self, b: Integers, n_bins: Integers | int) -> Floats:
-        """Return the marginal mass that bins 1..b of n_bins must reach, that of ceil(n b / B)."""
+    def cut(self, b: Integers, n_bins: Integers | int) -> Integers:
+        """Return the ties after which bins number b of n_bins equal-mass bins end.
+
+        Bins 1..b must reach the marginal mass of ceil(n b / B) rows.
+        """
         if float(self.n).is_integer():
             rank = -(-int(self.n) * b // n_bins)
         else:
             rank = np.ceil(self.n * b / n_bins * (1.0 - 1e-12))
-        total = self.marginal[-1]
-        return rank * (total / self.n) * (1.0 - 1e-12)
+        target = rank * (self.marginal[-1] / self.n) * (1.0 - 1e-12)
+        inner = np.searchsorted(self.marginal[:-1], target)
+        return np.where(b < n_bins, inner, self.marginal.size - 1)
 
-    def ends(self, n_bins: int) -> Places:
-        """Return how many distinct scores lie below the upper end of each equal-mass bin."""
-        inner = np.searchsorted(self.marginal, self.targets(np.arange(1, n_bins), n_bins))
-        return np.append(inner, self.scores.size)
+    def falls(self, first: Integers, middle: Integers, last: Integers) -> Flags:
+        """Whether the frequency between two ties exceeds that between the next two.
+
+        The frequencies are compared without division.
+        """
+        (a, b), (v, w) = (
+            (x[middle] - x[first], x[last] - x[middle]) for x in (self.positive, self.marginal)
+        )
+        return a * w > b * v * (1.0 + self.slack)
 
     def rises(self, n_bins: int) -> bool:
         """Whether the frequencies never decrease from bin to bin."""
-        ends = self.ends(n_bins)
-        a, w = (np.diff(mass[ends], prepend=0.0) for mass in (self.positive, self.marginal))
-        full = (a > 0.0) | (w > 0.0)
-        return not _falls(a[full][:-1], w[full][:-1], a[full][1:], w[full][1:], self.slack).any()
-
-    @cached_property
-    def ties(self) -> _Ties:
-        """The finest possible bins, one for each distinct marginal score."""
-        ends = 1 + np.flatnonzero(np.diff(self.marginal) > 0.0)
-        ends = np.concatenate([[0], ends, [self.scores.size]])
-        return _Ties(self, self.positive[ends], self.marginal[ends])
-
-
-@dataclass(frozen=True, eq=False)
-class _Ties:
-    """Cumulative masses at the end of each tie, starting from 0; the last is the remainder."""
-
-    rows: _Rows
-    positive: Floats
-    marginal: Floats
+        ends = np.unique(self.cut(np.arange(n_bins + 1), n_bins))
+        return not self.falls(ends[:-2], ends[1:-1], ends[2:]).any()
 
     @cached_property
     def descents(self) -> Integers:
         """Ties (counted from 1) whose frequency exceeds the frequency of the next tie."""
-        a, w = np.diff(self.positive), np.diff(self.marginal)
-        return 1 + np.flatnonzero(_falls(a[:-1], w[:-1], a[1:], w[1:], self.rows.slack))
+        tie = np.arange(1, self.marginal.size - 1)
+        return tie[self.falls(tie - 1, tie, tie + 1)]
 
-    def rises(self, n_bins: Integers) -> Flags:
+    def many_rise(self, n_bins: Integers) -> Flags:
         """Whether the frequencies never decrease, for many numbers of bins at once.
 
         Two neighboring bins can be out of order only if rows in them are.
@@ -201,43 +195,28 @@ class _Ties:
         left, right = self._bin(self.descents[None, :], n_bins)
         before, _ = self._bin(np.maximum(left, 1), n_bins)
         _, after = self._bin(np.minimum(right + 1, self.marginal.size - 1), n_bins)
-        falls = self._falls(before, left, right) | self._falls(left, right, after)
+        falls = self.falls(before, left, right) | self.falls(left, right, after)
         rises: Flags = ~np.any(falls, axis=1)
         return rises
-
-    def _falls(self, first: Integers, middle: Integers, last: Integers) -> Flags:
-        (a, b), (v, w) = (
-            (x[middle] - x[first], x[last] - x[middle]) for x in (self.positive, self.marginal)
-        )
-        return _falls(a, v, b, w, self.rows.slack)
 
     def _bin(self, tie: Integers, n_bins: Integers) -> tuple[Integers, Integers]:
         """Return the ties after which the bin that contains this tie begins and ends."""
         share = self.marginal[tie - 1] / self.marginal[-1]
         b = np.clip((share * n_bins).astype(np.int64), 0, n_bins - 1)
         # The division may be off by rounding error.
-        b -= self._cut(b, n_bins) >= tie
-        b += self._cut(b + 1, n_bins) < tie
-        return self._cut(b, n_bins), self._cut(b + 1, n_bins)
-
-    def _cut(self, b: Integers, n_bins: Integers) -> Integers:
-        inner = np.searchsorted(self.marginal[:-1], self.rows.targets(b, n_bins))
-        return np.where(b < n_bins, inner, self.marginal.size - 1)
+        b -= self.cut(b, n_bins) >= tie
+        b += self.cut(b + 1, n_bins) < tie
+        return self.cut(b, n_bins), self.cut(b + 1, n_bins)
 
 
-def _falls(a: Floats, v: Floats, b: Floats, w: Floats, slack: float) -> Flags:
-    """Whether the frequency a / v exceeds b / w, computed without division."""
-    return a * w > b * v * (1.0 + slack)
-
-
-def _sweep(rows: _Rows) -> int:
+def _sweep(ties: _Ties) -> int:
     """Return the number of bins at which the sweep stops."""
-    most = max(1, int(np.ceil(rows.n)) - 1)
+    most = max(1, int(np.ceil(ties.n)) - 1)
     n_bins = 1
     while n_bins < most:
-        if n_bins >= ALL_BINS and 3 * rows.ties.descents.size < n_bins:
-            return _sweep_descents(rows.ties, n_bins, most)
-        if not rows.rises(n_bins + 1):
+        if n_bins >= ALL_BINS and 3 * ties.descents.size < n_bins:
+            return _sweep_descents(ties, n_bins, most)
+        if not ties.rises(n_bins + 1):
             return n_bins
         n_bins += 1
     return n_bins
@@ -249,7 +228,7 @@ def _sweep_descents(ties: _Ties, n_bins: int, most: int) -> int:
     step = max(1, AT_ONCE // ties.descents.size)
     while n_bins < most:
         tried = np.arange(n_bins + 1, min(n_bins + step, most) + 1)
-        rises = ties.rises(tried)
+        rises = ties.many_rise(tried)
         if not rises.all():
             return int(tried[np.argmin(rises)]) - 1
         n_bins = int(tried[-1])

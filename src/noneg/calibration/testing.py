@@ -22,17 +22,19 @@ residuals add up to :math:`\pi - E\,s`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from scipy.special import expit, logit
 
 from noneg.bins import Binned, bin_scores, scaled, square_roots
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.laws import UNEQUAL, row_shares
 from noneg.randomness import stream
+from noneg.results import Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,8 +75,7 @@ def announced_prior(scores: PUScores) -> float:
 def search_grid(scores: PUScores, low: float, high: float) -> list[float]:
     """Return priors from low to high, evenly spaced in logits and denser near the mean score."""
     mean = announced_prior(scores)
-    first, last = (float(np.log(x) - np.log1p(-x)) for x in (low, high))
-    even = 1.0 / (1.0 + np.exp(-np.linspace(first, last, COARSE)))
+    even = expit(np.linspace(logit(low), logit(high), COARSE))
     reach = min(mean, 1.0 - mean) * np.geomspace(1e-3, 0.5, FINE)
     near = np.concatenate([mean - reach, [mean], mean + reach])
     grid = np.unique(np.concatenate([[low], even[1:-1], near, [high]]))
@@ -125,7 +126,7 @@ FLAT = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationTest:
+class CalibrationTest(Record):
     """Outcome of `calibration_test`.
 
     Attributes
@@ -147,10 +148,6 @@ class CalibrationTest:
     statistic: str
     replicates: int
     prior: float
-
-    def to_dict(self) -> dict[str, float | str | int]:
-        """Return the fields as plain numbers and text."""
-        return asdict(self)
 
 
 def _sum(residual: Floats) -> Floats:
@@ -367,9 +364,7 @@ def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int)
     if scores.prior_is_estimated:
         return _bernoulli_sums(binned, n, 1.0, replicates, rng) / n - binned.score
     # A row with score s is labeled with probability c s, where c belongs to its bin.
-    weight = _row_weights(binned, scores.effective_positive)
-    if _uneven(scores):
-        weight = row_shares(scores)(_places(binned))
+    weight = _weights(scores, binned)
     c = np.minimum(1.0, 1.0 / (binned.prior * n * weight))
     found = _law(_bernoulli_sums(binned, n, c, replicates, rng) * weight)
     variance = np.trace(binned.second.sum(axis=0)[2:, 2:]) - mean**2 / n
@@ -377,20 +372,23 @@ def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int)
     return binned.prior * (found - share) - share * shift
 
 
-def _row_weights(binned: Binned, rows: float) -> Floats:
+def _weights(scores: PUScores, binned: Binned) -> Floats:
     """Return the average share of a labeled row in the positive distribution, for each bin.
 
-    Unequal weights, such as inverse propensities, differ between bins. Within a bin, equal rows of
-    weight ``sum a^2 / sum a`` have the same variance. Neighboring bins are pooled, because a few
-    rows are not enough to estimate it.
+    Uneven weights follow `row_shares`: a bin whose rows are rarely labeled may hold none, so its
+    weights follow from the other bins. Otherwise, equal rows of weight ``sum a^2 / sum a`` have the
+    same variance within a bin. Neighboring bins are pooled, because a few rows are not enough to
+    estimate it.
     """
+    if _uneven(scores):
+        return row_shares(scores)(np.nan_to_num(binned.mean_score))
     near = np.ones(min(2 * NEIGHBORS + 1, binned.n_bins))
     first, second = (
         np.convolve(x, near, mode="same") for x in (binned.positive, binned.second[:, 0, 0])
     )
     known = first > 0.0
     if not known.any():
-        return np.full(binned.n_bins, 1.0 / rows)
+        return np.full(binned.n_bins, 1.0 / scores.effective_positive)
     place = np.arange(binned.n_bins)
     return np.interp(place, place[known], second[known] / first[known])
 
@@ -406,23 +404,11 @@ def _two_sample(
 ) -> Floats:
     residual = np.zeros((replicates, binned.n_bins))
     if np.isfinite(scores.effective_positive):
-        redraw = _weighted_rows if _uneven(scores) else _equal_rows
-        mass = redraw(scores, binned, share, replicates, rng)
+        mass = _redrawn(scores, binned, share, replicates, rng)
         residual += binned.prior * (_law(mass) - share)
     if np.isfinite(scores.effective_marginal):
         residual -= _score_noise(binned, replicates, rng)
     return residual
-
-
-def _equal_rows(
-    scores: PUScores, binned: Binned, share: Floats, replicates: int, rng: np.random.Generator
-) -> Floats:
-    """Draw the positives' mass in bins; rows in a bin have the same weight."""
-    weight = _row_weights(binned, scores.effective_positive)
-    rate = share / weight
-    n = max(1, round(float(rate.sum())))
-    mass: Floats = rng.multinomial(n, rate / rate.sum(), size=replicates) * weight
-    return mass
 
 
 def _uneven(scores: PUScores) -> bool:
@@ -431,25 +417,23 @@ def _uneven(scores: PUScores) -> bool:
     return unequal and scores.n_positive <= FEW_ROWS
 
 
-def _places(binned: Binned) -> Floats:
-    """Return the mean score of each bin; 0 for empty bins."""
-    out = np.zeros(binned.n_bins)
-    return np.divide(binned.score, binned.marginal, where=binned.marginal > 0.0, out=out)
-
-
-def _weighted_rows(
+def _redrawn(
     scores: PUScores, binned: Binned, share: Floats, replicates: int, rng: np.random.Generator
 ) -> Floats:
-    """Draw the positives' mass in bins; weights follow `row_shares` times the observed ratios.
+    """Draw the positives' mass in bins.
 
-    A bin whose rows are rarely labeled may hold none, so its weights follow from the other bins.
+    Rows in a bin have the same weight, or, if weights are uneven, the weight times a ratio that is
+    drawn from those observed.
     """
+    weight, uneven = _weights(scores, binned), _uneven(scores)
+    rate = share / weight
+    n = max(1, round(scores.n_positive if uneven else float(rate.sum())))
+    counts = rng.multinomial(n, rate / rate.sum(), size=replicates)
+    if not uneven:
+        return np.asarray(counts * weight)
     s, f, a, _ = scores.in_order()[1]
-    expected, n = row_shares(scores), max(1, round(scores.n_positive))
-    weight, ratio = expected(_places(binned)), np.broadcast_to(a, s.shape) / expected(s)
-    chance = np.broadcast_to(f, s.shape) / np.sum(np.broadcast_to(f, s.shape))
-    counts = rng.multinomial(n, share / weight / np.sum(share / weight), size=replicates)
-    drawn = rng.choice(ratio, size=(replicates, n), p=chance)
+    ratio, f = np.broadcast_to(a, s.shape) / row_shares(scores)(s), np.broadcast_to(f, s.shape)
+    drawn = rng.choice(ratio, size=(replicates, n), p=f / f.sum())
     total = np.concatenate([np.zeros((replicates, 1)), np.cumsum(drawn, axis=1)], axis=1)
     last = np.take_along_axis(total, np.cumsum(counts, axis=1), axis=1)
     return np.asarray(np.diff(last, axis=1, prepend=0.0) * weight)

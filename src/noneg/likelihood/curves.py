@@ -22,6 +22,8 @@ from noneg.likelihood.labels import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from noneg.arrays import Flags, Floats
     from noneg.likelihood.labels import Sample, Value
 
@@ -79,46 +81,75 @@ class Curve:
         """Return the log odds at the points."""
         return theta @ self.x
 
-    @cached_property
-    def mass(self) -> Floats:
-        """Mass of labeled and of other rows at each point."""
-        return np.stack([self.sample.labeled, self.sample.other])
-
     def penalty(self, theta: Floats) -> float:
         """Return the ridge penalty on the log likelihood."""
         return 0.5 * float(self.hold @ (theta - self.center) ** 2)
 
     def derivatives(self, value: Value) -> tuple[Floats, Floats, Floats]:
         """Return the gradient, the Hessian at fixed nuisance parameters, and mixed derivatives."""
-        gradient = self.x @ (self.mass * value.slope).sum(axis=0)
-        hessian = (self.x * (self.mass * value.bend).sum(axis=0)) @ self.x.T
-        cross = self.x @ (self.mass * value.cross).sum(axis=1).T
+        mass = self.sample.masses
+        gradient = self.x @ (mass * value.slope).sum(axis=0)
+        hessian = (self.x * (mass * value.bend).sum(axis=0)) @ self.x.T
+        cross = self.x @ (mass * value.cross).sum(axis=1).T
         return gradient, hessian, cross
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The maximum of the likelihood.
+    """A member of a family with its likelihood, such as the maximum.
 
     Attributes
     ----------
+    curve : Curve
     theta : ndarray, shape (k,)
     value : Value
-        The likelihood at the maximum.
-    curve : Curve
-    unsure : bool
-        Whether the rows do not determine a coefficient, so that the ridge decides.
+        The likelihood.
     """
 
+    curve: Curve
     theta: Floats
     value: Value
-    curve: Curve
-    unsure: bool
+
+    @property
+    def z(self) -> Floats:
+        """Log odds at the points."""
+        return self.curve.z(self.theta)
+
+    @cached_property
+    def height(self) -> float:
+        """The penalized log likelihood."""
+        return self.value.value - self.curve.penalty(self.theta)
+
+    @cached_property
+    def profile(self) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of the penalized likelihood, nuisance parameters profiled out."""
+        curve = self.curve
+        gradient, hessian, cross = curve.derivatives(self.value)
+        hessian = hessian - (cross / self.value.inner) @ cross.T - np.diag(curve.hold)
+        return gradient - curve.hold * (self.theta - curve.center), hessian
+
+    @cached_property
+    def unsure(self) -> bool:
+        """Whether no maximum exists: coefficients diverge as the ridge is loosened."""
+        curve = self.curve
+        # If all rows share one score, only the level can be determined.
+        if not np.isfinite(self.value.value):
+            return True
+        gradient, hessian = replace(self, curve=replace(curve, hold=0.0 * curve.hold)).profile
+        # The ends of the scale do not count; it is fine if the ridge determines them.
+        is_end = np.count_nonzero(curve.x, axis=1) == 1
+        free = ~(curve.bounded & (self.theta <= 0.0)) & ~is_end
+        move = _newton(curve, gradient, hessian, free, lambda bent: np.maximum(-bent, LOOSER))
+        if _spread(curve, move @ curve.x) < UNSURE:
+            return False
+        loose = replace(curve, hold=np.where(is_end, 1.0, LOOSER) * curve.hold)
+        away = _search(replace(self, curve=loose)).theta - self.theta
+        return _spread(curve, away @ curve.x) > RUNAWAY
 
     @cached_property
     def freedom(self) -> float:
         """Effective number of parameters: each counts to the extent that the rows determine it."""
-        _, held = _profile(self.curve, self.theta, self.value)
+        held = self.profile[1]
         return float(np.trace(np.linalg.pinv(held) @ (held + np.diag(self.curve.hold))))
 
     @cached_property
@@ -169,32 +200,29 @@ def maximize(curve: Curve, start: Floats) -> Fit:
     >>> bool(abs(again.theta - fit.theta).max() < 1e-6)
     True
     """
-    theta, value = _search(curve, start, _at(curve, start, 0.0))
-    return Fit(theta, value, curve, _is_unsure(curve, theta, value))
+    return _search(_at(curve, start))
 
 
-def _search(curve: Curve, theta: Floats, value: Value) -> tuple[Floats, Value]:
+def _search(fit: Fit) -> Fit:
     for _ in range(MOST_STEPS):
-        gradient, hessian = _profile(curve, theta, value)
-        step = _step(curve, theta, gradient, hessian)
-        gain = float(gradient @ step)
+        step = _step(fit)
+        gain = float(fit.profile[0] @ step)
         if gain <= 0.0:
             break
-        before = value.value - curve.penalty(theta)
-        theta, value = _climb(curve, theta, value, step, gain)
-        gained = value.value - curve.penalty(theta) - before
+        before, fit = fit.height, _climb(fit, step, gain)
         # Near a maximum, one last step covers the remaining distance, beyond the resolution of
         # values.
-        if gain <= SMALLEST_GAIN or (gained <= LAST_GAIN < gain):
+        if gain <= SMALLEST_GAIN or (fit.height - before <= LAST_GAIN < gain):
             break
-    return theta, value
+    return fit
 
 
-def _at(curve: Curve, theta: Floats, multiplier: float) -> Value:
+def _at(curve: Curve, theta: Floats, multiplier: float = 0.0) -> Fit:
+    sample, z = curve.sample, curve.z(theta)
     if curve.criterion == "risk":
-        return risk(curve.sample, curve.z(theta))
+        return Fit(curve, theta, risk(sample, z))
     impose = curve.criterion == "imposed"
-    return log_likelihood(curve.sample, curve.z(theta), impose=impose, multiplier=multiplier)
+    return Fit(curve, theta, log_likelihood(sample, z, impose=impose, multiplier=multiplier))
 
 
 def profile_ends(fit: Fit, x: Floats, reach: float) -> tuple[Floats, Floats]:
@@ -224,25 +252,23 @@ def profile_ends(fit: Fit, x: Floats, reach: float) -> tuple[Floats, Floats]:
 def _farthest(fit: Fit, x: Floats, reach: float) -> float:
     """Return by how much x theta may exceed its value at the fit."""
     curve, start = fit.curve, fit.theta
-    inverse = _inverse(curve, _profile(curve, start, fit.value)[1])
+    inverse = _inverse(curve, fit.profile[1])
     ratio = float(x @ fit.covariance @ x) / max(float(x @ inverse @ x), LEAST)
     loss = reach**2 * max(1.0, ratio)
-    least = fit.value.value - curve.penalty(start) - 0.5 * loss
+    least = fit.height - 0.5 * loss
     # In these units, a quadratic log likelihood is not rejected inside the unit ball.
     unit = np.linalg.cholesky(inverse) * np.sqrt(loss)
-    value = fit.value
+    here = fit
 
     def room(u: Floats) -> float:
-        nonlocal value
-        value = _at(curve, start + unit @ u, fit.value.multiplier)
-        if np.isfinite(value.value):
-            return value.value - curve.penalty(start + unit @ u) - least
-        return -0.5 * loss * (1.0 + float(u @ u))
+        nonlocal here
+        here = _at(curve, start + unit @ u, fit.value.multiplier)
+        outside = -0.5 * loss * (1.0 + float(u @ u))
+        return here.height - least if np.isfinite(here.height) else outside
 
     def rise(u: Floats) -> Floats:
         # Where the prior cannot be imposed, the step back toward the fit increases the likelihood.
-        finite = np.isfinite(value.value)
-        return _profile(curve, start + unit @ u, value)[0] @ unit if finite else -loss * u
+        return here.profile[0] @ unit if np.isfinite(here.height) else -loss * u
 
     at_least_zero = {
         "fun": lambda u: (start + unit @ u)[curve.bounded],
@@ -270,7 +296,7 @@ def _inverse(curve: Curve, hessian: Floats) -> Floats:
     """Return the inverse of minus a Hessian, modified to be positive definite."""
     scale = np.sqrt(curve.hold)
     bent, directions = np.linalg.eigh(hessian / np.outer(scale, scale))
-    part = directions / np.sqrt(np.maximum(np.abs(bent), 1e-3)) / scale[:, None]
+    part = directions / np.sqrt(_steep(bent)) / scale[:, None]
     return np.asarray(part @ part.T)
 
 
@@ -289,7 +315,7 @@ def closest(fit: Fit, richer: Fit) -> Fit:
 
 
 def _brier(fit: Fit) -> float:
-    sample, eta = fit.curve.sample.overlapping(), expit(fit.curve.z(fit.theta))
+    sample, eta = fit.curve.sample.overlapping(), expit(fit.z)
     positive, marginal = sample.labeled, sample.other
     gain = sample.prior * float(positive @ (1.0 - 2.0 * eta)) / float(positive.sum())
     return gain + float(marginal @ eta**2) / float(marginal.sum())
@@ -308,61 +334,42 @@ def end_level(labeled: float, other: float, center: float) -> float:
     return find_root(slope, center, center - reach, center + reach)
 
 
-def _profile(curve: Curve, theta: Floats, value: Value) -> tuple[Floats, Floats]:
-    """Return gradient and Hessian of the penalized likelihood, nuisance parameters profiled out."""
-    gradient, hessian, cross = curve.derivatives(value)
-    hessian = hessian - (cross / value.inner) @ cross.T - np.diag(curve.hold)
-    return gradient - curve.hold * (theta - curve.center), hessian
-
-
-def _step(curve: Curve, theta: Floats, gradient: Floats, hessian: Floats) -> Floats:
-    """Return an uphill step for the coefficients that are free to move."""
-    free = ~(curve.bounded & (theta <= 0.0) & (gradient <= 0.0))
+def _newton(
+    curve: Curve, gradient: Floats, hessian: Floats, free: Flags, bend: Callable[[Floats], Floats]
+) -> Floats:
+    """Return a Newton step of the free coefficients; `bend` makes the curvatures positive."""
     scale = np.sqrt(curve.hold[free])
     bent, directions = np.linalg.eigh(hessian[np.ix_(free, free)] / np.outer(scale, scale))
-    move = directions @ ((gradient[free] / scale) @ directions / np.maximum(np.abs(bent), 1e-3))
-    step = np.zeros_like(theta)
-    step[free] = move / scale
+    step = np.zeros_like(gradient)
+    step[free] = directions @ ((gradient[free] / scale) @ directions / bend(bent)) / scale
+    return step
+
+
+def _steep(bent: Floats) -> Floats:
+    """Return curvatures without their signs, and not too close to zero."""
+    return np.maximum(np.abs(bent), 1e-3)
+
+
+def _step(fit: Fit) -> Floats:
+    """Return an uphill step for the coefficients that are free to move."""
+    curve, (gradient, hessian) = fit.curve, fit.profile
+    free = ~(curve.bounded & (fit.theta <= 0.0) & (gradient <= 0.0))
+    step = _newton(curve, gradient, hessian, free, _steep)
     far = _spread(curve, step @ curve.x)
     return step * min(1.0, LONGEST_STEP / max(far, LEAST))
 
 
-def _climb(
-    curve: Curve, theta: Floats, value: Value, step: Floats, gain: float
-) -> tuple[Floats, Value]:
+def _climb(fit: Fit, step: Floats, gain: float) -> Fit:
     """Shorten a step until the likelihood increases."""
-    before, length = value.value - curve.penalty(theta), 1.0
-    small = ROUNDING * (1.0 + abs(before))
+    curve, length, small = fit.curve, 1.0, ROUNDING * (1.0 + abs(fit.height))
     for _ in range(MOST_HALVINGS):
-        trial = theta + length * step
+        trial = fit.theta + length * step
         trial = np.where(curve.bounded, np.maximum(trial, 0.0), trial)
-        new = _at(curve, trial, value.multiplier)
-        if new.value - curve.penalty(trial) >= before + 1e-4 * length * gain - small:
-            return trial, new
+        new = _at(curve, trial, fit.value.multiplier)
+        if new.height >= fit.height + 1e-4 * length * gain - small:
+            return new
         length /= 2.0
-    return theta, value
-
-
-def _is_unsure(curve: Curve, theta: Floats, value: Value) -> bool:
-    """Return whether coefficients diverge as the ridge is loosened, so that no maximum exists."""
-    bare = replace(curve, hold=np.zeros_like(curve.hold))
-    gradient, hessian = _profile(bare, theta, value)
-    # The ends of the scale do not count; it is fine if the ridge determines them.
-    free = ~(curve.bounded & (theta <= 0.0)) & ~_is_end(curve)
-    scale = np.sqrt(curve.hold[free])
-    bent, directions = np.linalg.eigh(hessian[np.ix_(free, free)] / np.outer(scale, scale))
-    bent = np.minimum(bent, -LOOSER)
-    move = directions @ ((gradient[free] / scale) @ directions / -bent) / scale
-    if _spread(curve, move @ curve.x[free]) < UNSURE:
-        return False
-    loose = replace(curve, hold=np.where(_is_end(curve), 1.0, LOOSER) * curve.hold)
-    away = _search(loose, theta, value)[0] - theta
-    return _spread(curve, away @ curve.x) > RUNAWAY
-
-
-def _is_end(curve: Curve) -> Flags:
-    """Return whether each feature is the indicator of one end of the scale."""
-    return np.asarray(np.count_nonzero(curve.x, axis=1) == 1)
+    return fit
 
 
 def _spread(curve: Curve, z: Floats) -> float:
@@ -377,23 +384,16 @@ def hold_of(x: Floats, mass: Floats) -> Floats:
     return np.asarray(np.maximum(size, SMALLEST_SIZE) ** 2 / LOOSE**2, dtype=np.float64)
 
 
-def with_ends(sample: Sample, x: Floats) -> tuple[Floats, int]:
-    """Return the features plus an indicator for scores of exactly 0 and of exactly 1, if any.
+def with_ends(x: Floats, places: list[int]) -> Floats:
+    """Return the features plus an indicator for each end of the scale.
 
     The other features are zero at these scores, so that the ridge on an end does not affect the
     curve.
     """
-    places = _end_places(sample)
-    own = np.zeros((len(places), sample.s.size))
+    own, rest = np.zeros((len(places), x.shape[1])), x.copy()
     own[np.arange(len(places)), places] = 1.0
-    rest = x.copy()
     rest[:, places] = 0.0
-    return np.concatenate([rest, own]), len(places)
-
-
-def _end_places(sample: Sample) -> list[int]:
-    zero, one = sample.at_ends
-    return [0] * zero + [sample.s.size - 1] * one
+    return np.concatenate([rest, own])
 
 
 def fit_features(
@@ -423,23 +423,20 @@ def fit_features(
     stiff : ndarray or float
         Factor on the ridge for each feature.
     """
-    k = len(x)
-    full, ends = with_ends(sample, x)
-    rough, places = _end_levels(sample), _end_places(sample)
-    centered = np.concatenate([center, rough])
-    hold = np.concatenate([stiff * hold_of(x, sample.mass), np.full(ends, 1.0 / LOOSE**2)])
-    held = np.zeros(k + ends, dtype=np.bool_)
+    k, places = len(x), list(sample.ends.values())
+    centered = np.concatenate([center, _end_levels(sample)])
+    hold = np.concatenate([stiff * hold_of(x, sample.mass), np.full(len(places), 1.0 / LOOSE**2)])
+    held = np.zeros(centered.size, dtype=np.bool_)
     held[:k] = False if bounded is None else bounded
-    curve = Curve(sample, full, centered, held, hold, criterion)
+    curve = Curve(sample, with_ends(x, places), centered, held, hold, criterion)
     start = centered.copy()
     if level is not None:
         start[:k] += _level(sample, curve.z(start)) * level
-    value = _at(curve, start, 0.0)
-    # If all rows share one score, only the level can be determined.
-    if not np.isfinite(value.value):
-        return Fit(start, value, curve, unsure=True)
-    fit = maximize(curve, start)
-    if not ends:
+    fit = _at(curve, start)
+    if not np.isfinite(fit.height):
+        return fit
+    fit = _search(fit)
+    if not places:
         return fit
     # With few rows at an end, shrink toward the curve, which was fitted without the end.
     centered[k:] = fit.theta[:k] @ x[:, places]
@@ -458,5 +455,5 @@ def _end_levels(sample: Sample) -> Floats:
     """Return rough log odds of being positive at scores of exactly 0 and 1, if there are any."""
     base = sample.marginal
     share = (sample.labeled / sample.labeled.sum()) * base.sum() / np.maximum(base, 1.0)
-    rough: Floats = logit(np.clip(sample.prior * share[_end_places(sample)], *ROUGH))
+    rough: Floats = logit(np.clip(sample.prior * share[list(sample.ends.values())], *ROUGH))
     return rough

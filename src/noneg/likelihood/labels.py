@@ -25,8 +25,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, log_expit, logit
@@ -35,7 +35,7 @@ from noneg import kernels
 from noneg.checks import check_one_sample, is_labeled, is_pooled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from noneg.arrays import Flags, Floats, Places
     from noneg.checks import Setting
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
     Columns = tuple[Floats, ...]
+    # For one parameter: `aside`, `cross` and `inner` of a `Value`.
+    Nuisance = tuple[Floats, Floats, float]
 
 # "separate" samples of positives and of the population, one "pooled" sample, or all "labeled".
 Form = Literal["separate", "pooled", "labeled"]
@@ -90,6 +92,11 @@ class Sample:
     prior: float
     form: Form
 
+    @cached_property
+    def masses(self) -> Floats:
+        """Mass of labeled and of other rows at each score, shape (2, m)."""
+        return np.stack([self.labeled, self.other])
+
     @property
     def mass(self) -> Floats:
         """Mass of all rows at each score."""
@@ -107,9 +114,10 @@ class Sample:
         return 1.0 if self.form == "labeled" else min(1.0, share / self.prior)
 
     @property
-    def at_ends(self) -> tuple[bool, bool]:
-        """Whether some score is exactly 0, and whether some score is exactly 1."""
-        return bool(self.s[0] < END), bool(self.s[-1] == 1.0)
+    def ends(self) -> dict[str, int]:
+        """The places of the scores of exactly 0 and 1, if there are any, by the end's name."""
+        found = {"at_zero": 0} if self.s[0] < END else {}
+        return found | {"at_one": self.s.size - 1} if self.s[-1] == 1.0 else found
 
     @property
     def complete(self) -> bool:
@@ -129,7 +137,7 @@ class Sample:
         if self.form == "separate":
             labeled, other = (_redrawn(x, random) for x in (self.labeled, self.other))
         else:
-            labeled, other = _redrawn(np.stack([self.labeled, self.other]), random)
+            labeled, other = _redrawn(self.masses, random)
         return replace(self, labeled=labeled, other=other)
 
 
@@ -147,16 +155,17 @@ def gather(scores: PUScores) -> Sample:
     return _sample(*(_in_cells(rows) if scores.is_weighted else _from_buckets(scores)), scores)
 
 
-def row_by_row(groups: list[tuple[bool, Chunk]], like: PUScores) -> Sample:
+def row_by_row(unlabeled: Chunk, positive: Chunk, like: PUScores) -> Sample:
     """Return rows as points, one per row and in their order, in the form of another data set.
 
     Parameters
     ----------
-    groups : list of (whether they are labeled positives, rows)
+    unlabeled, positive : tuple
+        The unlabeled rows, and the labeled positives, which follow them.
     like : PUScores
         The data set that the rows come from.
     """
-    columns = _joined(_rows(groups, like))
+    columns = _joined(_rows(((False, unlabeled), (True, positive)), like))
     n = columns[0].size
     return _sample(columns[0], _sums(np.arange(n), n, columns), like)
 
@@ -273,8 +282,7 @@ def _effective(sums: Floats, form: Form) -> Floats:
 
 def inner_points(sample: Sample) -> slice:
     """Return the points that are not an end of the scale, or all points if there are no others."""
-    zero, one = sample.at_ends
-    last = sample.s.size - one
+    zero, last = "at_zero" in sample.ends, sample.ends.get("at_one", sample.s.size)
     return slice(int(zero), last) if zero < last else slice(0, sample.s.size)
 
 
@@ -448,8 +456,8 @@ class Value:
         Mixed derivatives with respect to the nuisance parameters and z.
     inner : ndarray, shape (h,)
         Second derivatives of the sum with respect to these parameters, which do not interact.
-    multiplier, rate : float
-        Values of the nuisance parameters.
+    multiplier : float
+        Value of the multiplier, one of the nuisance parameters.
     """
 
     value: float
@@ -460,7 +468,24 @@ class Value:
     cross: Floats
     inner: Floats
     multiplier: float
-    rate: float
+
+
+def _value(
+    sample: Sample, own: Iterable[Floats], nuisance: Sequence[Nuisance], multiplier: float = 0.0
+) -> Value:
+    """Return the sum over all rows of their contributions, given with their two derivatives."""
+    rows, slope, bend = own
+    aside, cross, inner = zip(*nuisance, strict=True) if nuisance else ((), (), ())
+    return Value(
+        value=float((sample.masses * rows).sum()) if np.isfinite(multiplier) else -np.inf,
+        rows=rows,
+        slope=slope,
+        bend=bend,
+        aside=np.reshape(aside, (-1, *rows.shape)),
+        cross=np.reshape(cross, (-1, *rows.shape)),
+        inner=np.array(inner),
+        multiplier=multiplier,
+    )
 
 
 def risk(sample: Sample, z: Floats) -> Value:
@@ -472,19 +497,8 @@ def risk(sample: Sample, z: Floats) -> Value:
     n = min(marginal, positive / max(sample.prior, LEAST_PRIOR))
     one, two = n * sample.prior / max(positive, 1.0), n / marginal
     eta, zero = expit(z), np.zeros_like(z)
-    rows = _pair(one * z, two * log_expit(-z))
-    none = np.zeros((0, 2, z.size))
-    return Value(
-        value=float(sample.labeled @ rows[0] + sample.other @ rows[1]),
-        rows=rows,
-        slope=_pair(zero + one, -two * eta),
-        bend=_pair(zero, -two * eta * expit(-z)),
-        aside=none,
-        cross=none,
-        inner=np.zeros(0),
-        multiplier=0.0,
-        rate=1.0,
-    )
+    rows, slope = _pair(one * z, two * log_expit(-z)), _pair(zero + one, -two * eta)
+    return _value(sample, (rows, slope, _pair(zero, -two * eta * expit(-z))), [])
 
 
 def log_likelihood(
@@ -513,46 +527,37 @@ def log_likelihood(
     -2.3122
     """
     impose = impose and (sample.form == "separate" or sample.rate < 1.0)
-    terms = [_labels(sample, z, impose=impose), _law(sample, z, multiplier, impose=impose)]
-    rows, slope, bend = (sum(term[i] for term in terms) for i in range(3))
-    asides, crosses, inners = ([x for term in terms for x in term[i]] for i in (3, 4, 5))
-    mass, n = np.stack([sample.labeled, sample.other]), z.size
-    value = float((mass * rows).sum()) if np.isfinite(terms[1][6]) else -np.inf
-    return Value(
-        value=value,
-        rows=rows,
-        slope=slope,
-        bend=bend,
-        aside=np.array(asides).reshape(-1, 2, n),
-        cross=np.array(crosses).reshape(-1, 2, n),
-        inner=np.array(inners),
-        multiplier=terms[1][6],
-        rate=terms[0][6],
-    )
+    own, rate = _labels(sample, z, impose=impose)
+    shared, weights, mu = _law(sample, z, multiplier, impose=impose)
+    both = (one + other for one, other in zip(own, shared, strict=True))
+    return _value(sample, both, [*rate, *weights], mu)
 
 
-def _labels(sample: Sample, z: Floats, *, impose: bool) -> tuple[Any, ...]:
+def _labels(sample: Sample, z: Floats, *, impose: bool) -> tuple[list[Floats], list[Nuisance]]:
     """Return the labels' part: log(c eta) and, in one sample, log(1 - c eta)."""
     eta, rest, zero = expit(z), expit(-z), np.zeros_like(z)
     bent = -eta * rest
     if sample.form == "separate":
-        return _pair(log_expit(z), zero), _pair(rest, zero), _pair(bent, zero), [], [], [], 1.0
+        return [_pair(x, zero) for x in (log_expit(z), rest, bent)], []
     rate = sample.rate
     free = impose and (rate := _best_rate(sample, eta, rate)) < 1.0
     log_labeled, log_other, left = log_chances(z, rate)
-    kept, rows = expit(left), _pair(log_labeled, log_other)
-    slope, bend = _pair(rest, kept - eta), _pair(bent, kept * expit(-left) + bent)
+    kept = expit(left)
+    bend = _pair(bent, kept * expit(-left) + bent)
+    own = [_pair(log_labeled, log_other), _pair(rest, kept - eta), bend]
     if not free:
-        return rows, slope, bend, [], [], [], rate
+        return own, []
     unlabeled = np.maximum(1.0 - rate * eta, LEAST)
     gone = eta / unlabeled
     aside = _pair(np.full_like(z, 1.0 / rate), -gone)
     cross = _pair(zero, -gone * rest / unlabeled)
     inner = -float(sample.labeled.sum()) / rate**2 - float(sample.other @ gone**2)
-    return rows, slope, bend, [aside], [cross], [inner], rate
+    return own, [(aside, cross, inner)]
 
 
-def _law(sample: Sample, z: Floats, start: float, *, impose: bool) -> tuple[Any, ...]:
+def _law(
+    sample: Sample, z: Floats, start: float, *, impose: bool
+) -> tuple[list[Floats], list[Nuisance], float]:
     """Return the marginal distribution's part, -log(1 + mu (eta - pi)), the same for all rows."""
     eta, rest, mass = expit(z), expit(-z), sample.mass
     if impose:
@@ -567,12 +572,11 @@ def _law(sample: Sample, z: Floats, start: float, *, impose: bool) -> tuple[Any,
     first = eta * rest
     slope = -known * first / level
     bend = -known * first * (rest - eta) / level + slope**2
-    out = [_pair(x, x) for x in (-np.log(level), slope, bend)]
+    own = [_pair(x, x) for x in (-np.log(level), slope, bend)]
     if not impose or not np.isfinite(mu) or not first.any() or not gap.any():
-        return *out, [], [], [], mu
+        return own, [], mu
     aside, cross = -gap / level, -first / level**2
-    inner = float(mass @ aside**2)
-    return *out, [_pair(aside, aside)], [_pair(cross, cross)], [inner], mu
+    return own, [(_pair(aside, aside), _pair(cross, cross), float(mass @ aside**2))], mu
 
 
 def _pair(labeled: Floats, other: Floats) -> Floats:

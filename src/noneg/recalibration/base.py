@@ -14,22 +14,25 @@ import math
 import warnings
 from abc import ABC, abstractmethod
 from inspect import signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from scipy.special import logit
 
-from noneg.checks import check_scores
+from noneg.checks import as_array, check_scores
 from noneg.errors import InputError
 from noneg.scores import PUScores
 from noneg.selection import density_ends
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
+
+    Rows = TypeVar("Rows")
+    Fitted = TypeVar("Fitted")
 
 Plain: TypeAlias = Any
 State: TypeAlias = "dict[str, Plain]"
@@ -79,12 +82,10 @@ class Stored(ABC):
     name: ClassVar[str]
     # Indentation of the JSON.
     indent: ClassVar[int | None] = 1
+    # An attribute that a fit sets, and the call that fits.
+    fitted_by: ClassVar[tuple[str, str]] = ("state_", "fit(scores)")
 
     fitted_on_: dict[str, Plain]
-
-    @abstractmethod
-    def _require_fit(self) -> None:
-        """Raise an error if there is nothing to store yet."""
 
     @abstractmethod
     def _content(self) -> tuple[dict[str, Plain], State]:
@@ -93,6 +94,10 @@ class Stored(ABC):
     @abstractmethod
     def _restore(self, state: State) -> None:
         """Set the attributes of a fitted object; raise a ValueError if the state is not valid."""
+
+    def _require_fit(self) -> None:
+        """Raise an error if there is nothing to store yet."""
+        require_fit(self, *self.fitted_by)
 
     def to_dict(self) -> dict[str, Plain]:
         """Return the fitted calibrator as plain numbers and text, with a checksum."""
@@ -252,9 +257,6 @@ class Calibrator(Stored):
     def _check(self, state: State) -> None:
         """Raise a ValueError if `state` is not a valid state of this method."""
 
-    def _require_fit(self) -> None:
-        require_fit(self, "state_", "fit(scores)")
-
     def unfitted(self) -> Self:
         """Return a new calibrator with the same parameters."""
         return type(self)(**self.get_params())
@@ -308,6 +310,14 @@ def fit_quietly(calibrator: Calibrator, scores: PUScores) -> Calibrator:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return calibrator.fit(scores)
+
+
+def fit_noting(fit: Callable[[Rows], Fitted], rows: Rows) -> tuple[Fitted, tuple[str, ...]]:
+    """Return what was fitted on the rows, and the warnings about it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CalibrationWarning)
+        fitted = fit(rows)
+    return fitted, tuple(dict.fromkeys(str(one.message) for one in caught))
 
 
 def mapped_range(calibrator: Calibrator, scores: PUScores, at: ArrayLike) -> tuple[Floats, Floats]:
@@ -425,22 +435,8 @@ def check_fitted_on(content: Mapping[str, Plain]) -> None:
 
 def check_unit(s: ArrayLike) -> Floats:
     """Return scores of any shape as doubles, or raise an error if one is not in [0, 1]."""
-    array = np.asarray(s)
-    if array.size and array.dtype.kind not in "fiu":
-        rule = f"must contain numbers in [0, 1], got an array of {array.dtype}"
-        raise InputError("s", rule, remedy="Convert it first.")
-    scores = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
-    if scores.size and not (scores.min() >= 0.0 and scores.max() <= 1.0):
-        flat = scores.reshape(-1)
-        row = int(np.flatnonzero(~((flat >= 0.0) & (flat <= 1.0)))[0])
-        raise InputError(
-            "s",
-            "must contain scores in [0, 1]",
-            value=float(flat[row]),
-            row=row,
-            remedy="Apply the calibrator to scores from the same model that it was fitted on.",
-        )
-    return scores
+    array = as_array(s)
+    return check_scores(array.reshape(-1), "s").reshape(array.shape)
 
 
 def checksum(content: Mapping[str, Plain]) -> str:
@@ -508,6 +504,15 @@ def check_nodes(state: State, x: str, y: str) -> None:
         raise InputError(x, f"and '{y}' must have the same length and not be empty")
     if nodes[0] < 0.0 or nodes[-1] > 1.0 or (np.diff(nodes) <= 0.0).any():
         raise InputError(x, "must increase within [0, 1]")
+
+
+def check_increasing(state: State, x: str, *names: str) -> None:
+    """Reject probabilities at nodes that decrease from one node to the next."""
+    for name in names:
+        check_nodes(state, x, name)
+        check_probabilities(state, name)
+        if (np.diff(state[name]) < 0.0).any():
+            raise InputError(name, "must never decrease")
 
 
 def check_probabilities(state: State, name: str) -> None:

@@ -9,7 +9,6 @@ comparison is slightly pessimistic.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,41 +19,37 @@ from scipy.special import logit
 from noneg.calibration.interval import Masses
 from noneg.calibration.proper import scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
-from noneg.checks import check_count, check_level
+from noneg.checks import check_count, check_level, is_labeled
 from noneg.errors import InputError
-from noneg.intervals import normalize
 from noneg.likelihood import log_likelihood, row_by_row
 from noneg.metrics import METRICS
 from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
 from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
-    CalibrationWarning,
     Calibrator,
     State,
     check_content,
+    fit_noting,
     fit_quietly,
     read_object,
     refusal,
 )
-from noneg.recalibration.folds import build, join, splits, weighty_rows
+from noneg.recalibration.folds import build, join, splits
 from noneg.recalibration.logistic import CurveCalibrator
 from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Floats
-    from noneg.intervals import LawMeans
     from noneg.laws import Chunk
     from noneg.likelihood import Sample
+    from noneg.losses import Loss
     from noneg.recalibration.folds import Groups
     from noneg.scores import PUScores
-
-    # Whether rows are labeled positives, the rows, and the predictions of each method.
-    Held = tuple[bool, Chunk, Floats]
 
 # Number of score cells used to compare methods; more would not change the choice.
 CELLS = 5_000
@@ -124,8 +119,7 @@ class Auto(Calibrator):
 
     def _fit(self, scores: PUScores) -> State:
         names = list(CANDIDATES if self.candidates is None else self.candidates)
-        for name in names:
-            make(name)
+        methods = {name: make(name) for name in names}
         some = _coarse(scores)
         number = self._folds(some)
         table: list[dict[str, Any]] = []
@@ -134,17 +128,18 @@ class Auto(Calibrator):
             f"{chosen}: a class with a single row cannot be held out, so no methods were compared."
         )
         if number > 1:
-            held = list(_predictions(some, names, number, self.seed))
+            held, rows = cross_fit(methods, some, number, self.seed)
             if self.score == "likelihood":
-                table = _by_likelihood(some, names, held)
+                table = _by_likelihood(some, names, held, rows)
             else:
-                table = _by_loss(some, names, held, self.score)
+                table = _by_loss(some, names, rows, self.score)
             chosen, reason = _taken(table, self.score, number)
         self._chosen = make(chosen).fit(scores)
         return {"chosen": self._chosen.to_dict(), "reason": reason, "table": table}
 
     def _folds(self, scores: PUScores) -> int:
-        return int(min(check_count(self.folds, "folds", 2), *weighty_rows(scores)))
+        number = check_count(self.folds, "folds", 2)
+        return int(min(number, scores.n_unlabeled, scores.n_positive))
 
     def _map(self, s: Floats) -> Floats:
         return self.chosen_.transform(s)
@@ -236,20 +231,14 @@ def _reason(row: dict[str, Any], best: dict[str, Any], score: str, number: int) 
     )
 
 
-def _predictions(scores: PUScores, names: list[str], number: int, seed: int) -> Iterator[Held]:
-    """Yield the held-out rows of both groups, with predictions of methods fitted without them."""
-    for rest, groups in splits(scores, number, seed):
-        fitted = [fit_quietly(make(name), rest) for name in names]
-        for positive, group in enumerate(groups):
-            yield bool(positive), group, np.stack([one.transform(group[0]) for one in fitted])
-
-
-def _by_likelihood(scores: PUScores, names: list[str], held: list[Held]) -> list[dict[str, Any]]:
+def _by_likelihood(
+    scores: PUScores, names: list[str], held: Groups, rows: PairedRows
+) -> list[dict[str, Any]]:
     """Return the table of negative log likelihoods per row, with their differences."""
-    sample = row_by_row([(positive, group) for positive, group, _ in held], scores)
+    sample = row_by_row(*held, scores)
     n = float(sample.mass.sum())
     # Limit probabilities to a precision of half a row.
-    p = np.clip(np.concatenate([p for *_, p in held], axis=1), 0.5 / n, 1.0 - 0.5 / n)
+    p = (np.clip(rows.columns[name], 0.5 / n, 1.0 - 0.5 / n) for name in names)
     values = [log_likelihood(sample, logit(one)) for one in p]
     best = max(values, key=lambda value: value.value)
     return [
@@ -262,7 +251,7 @@ def _by_likelihood(scores: PUScores, names: list[str], held: list[Held]) -> list
 
 def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
     """Return the log-likelihood deficit relative to the best predictions, and its error."""
-    gap, mass = best - rows, np.stack([sample.labeled, sample.other])
+    gap, mass = best - rows, sample.masses
     total = mass.sum()
     axis = 1 if sample.form == "separate" else None
     mean = (mass * gap).sum(axis=axis, keepdims=True) / mass.sum(axis=axis, keepdims=True)
@@ -273,43 +262,32 @@ def _gap(sample: Sample, rows: Floats, best: Floats) -> tuple[float, float]:
 
 
 def _by_loss(
-    scores: PUScores, names: list[str], held: list[Held], score: str
+    scores: PUScores, names: list[str], rows: PairedRows, score: str
 ) -> list[dict[str, Any]]:
     """Return the table of PU losses, with their differences."""
-    means = _means(scores, held, score)
-    losses = means.prior * means.positive + means.marginal
+    loss, prior, masses = scoring_rule(score).loss, scores.known_prior, rows.masses
+    columns = [rows.columns[name] for name in names]
+    each = (
+        prior * masses.positive * (loss(p, 1) - loss(p, 0)) + masses.marginal * loss(p, 0)
+        for p in columns
+    )
+    losses = [float(masses.count @ one) for one in each]
     best = int(np.argmin(losses))
     return [
-        _row(name, losses[i], losses[i] - losses[best], _difference_error(means, i, best))
-        for i, name in enumerate(names)
+        _row(name, one, one - losses[best], _gap_error(rows, loss, prior, (name, names[best])))
+        for name, one in zip(names, losses, strict=True)
     ]
 
 
-def _difference_error(means: LawMeans, i: int, best: int) -> float:
-    gradient = np.zeros(means.covariance.shape[0])
-    k = means.positive.size
-    for place, sign in ((i, 1.0), (best, -1.0)):
-        gradient[place] += sign * means.prior
-        gradient[k + place] += sign
-        gradient[-1] += sign * means.positive[place]
-    return float(np.sqrt(means.variance(gradient)))
-
-
-def _means(scores: PUScores, held: list[Held], score: str) -> LawMeans:
-    """Return the means of gain and base for all candidates on rows they have not seen."""
-    loss, k = scoring_rule(score).loss, len(held[0][2])
-    first, second = np.zeros(2 * k + 2), np.zeros((2 * k + 2, 2 * k + 2))
-    for positive, (s, f, a, w), predicted in held:
-        row = np.zeros((2 * k + 2, s.size))
-        if positive:
-            row[: k + 1] = [*(loss(p, 1) - loss(p, 0) for p in predicted), np.ones_like(s)]
-            row[: k + 1] *= a
-        if not positive or scores.pooled:
-            row[k + 1 :] = [*(loss(p, 0) for p in predicted), np.ones_like(s)]
-            row[k + 1 :] *= w
-        first += (row * f).sum(axis=1)
-        second += (row * f) @ row.T
-    return normalize(scores, first, second, k)
+def _gap_error(rows: PairedRows, loss: Loss, prior: float, pair: tuple[str, str]) -> float:
+    """Return the standard error of the difference between two expected losses."""
+    gains, base = rows.gains(loss, *pair)
+    gain, by_gain = rows.centered(rows.masses.positive, gains)
+    _, by_base = rows.centered(rows.masses.marginal, base)
+    each = prior * by_gain + by_base
+    if is_labeled(rows.setting):
+        each += gain * rows.prior_part
+    return float(np.sqrt(rows.masses.count @ each**2))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -442,10 +420,9 @@ def held_out(
     """
     chosen = [find_criterion(name) for name in check_metrics(metrics)]
     calibrator = find_calibrator(method)
-    rows, models = cross_fit(calibrator, scores, folds=folds, seed=seed)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", CalibrationWarning)
-        calibrator.fit(scores)
+    rows, after = _recalibrated(calibrator, scores, folds, seed)
+    models = {BEFORE: scores, AFTER: after}
+    _, told = fit_noting(calibrator.fit, scores)
     found = Differences(rows, models, 0.5, check_level(level))
     values = {
         part: {one.name: one.estimate(models[part], level=found.level) for one in chosen}
@@ -454,7 +431,7 @@ def held_out(
     return HeldOut(
         method=calibrator.name,
         calibrator=calibrator,
-        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
+        warnings=told,
         folds=folds,
         level=found.level,
         before=values[BEFORE],
@@ -516,7 +493,7 @@ def out_of_fold(
     >>> round(ece(scores, bins=2), 12), round(ece(after, bins=2), 12)
     (0.25, 0.0)
     """
-    return cross_fit(find_calibrator(method), scores, folds=folds, seed=seed)[1][AFTER]
+    return _recalibrated(find_calibrator(method), scores, folds, seed)[1]
 
 
 def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
@@ -528,20 +505,31 @@ def check_metrics(metrics: Sequence[str]) -> Sequence[str]:
 
 
 def cross_fit(
-    calibrator: Calibrator, scores: PUScores, *, folds: int, seed: int
-) -> tuple[PairedRows, dict[str, PUScores]]:
-    """Return paired rows with their scores before and after, and both as `PUScores`."""
-    before, after = [], []
-    for train, groups in splits(scores, folds, seed):
-        fitted = fit_quietly(find_calibrator(calibrator), train)
-        before.append(groups)
-        after.append([fitted.transform(s) for s, *_ in groups])
-    unlabeled, positive = old = join(before)
-    before.clear()
-    mapped = [np.concatenate(parts) for parts in zip(*after, strict=True)]
-    new = (mapped[0], *unlabeled[1:]), (mapped[1], *positive[1:])
-    # All folds together are the original rows.
-    return _FoldRows.of(old, new, scores), {BEFORE: scores, AFTER: build(new, scores)}
+    methods: Mapping[str, Calibrator], scores: PUScores, folds: int, seed: int
+) -> tuple[Groups, _FoldRows]:
+    """Return the rows of both groups, and their scores as each method maps them from other folds.
+
+    All folds together are the original rows.
+    """
+    held, mapped = [], []
+    for rest, groups in splits(scores, folds, seed):
+        fitted = [fit_quietly(method.unfitted(), rest) for method in methods.values()]
+        held.append(groups)
+        mapped.append([np.stack([one.transform(s) for one in fitted]) for s, *_ in groups])
+    rows = join(held)
+    held.clear()
+    columns = np.concatenate([p for parts in zip(*mapped, strict=True) for p in parts], axis=1)
+    return rows, _FoldRows.of(rows, dict(zip(methods, columns, strict=True)), scores)
+
+
+def _recalibrated(
+    method: Calibrator, scores: PUScores, folds: int, seed: int
+) -> tuple[PairedRows, PUScores]:
+    """Return paired rows with their scores before and after, and the latter as `PUScores`."""
+    groups, rows = cross_fit({AFTER: method}, scores, folds, seed)
+    unlabeled, positive = groups
+    after = np.split(rows.columns[AFTER], [unlabeled[0].size])
+    return rows, build(((after[0], *unlabeled[1:]), (after[1], *positive[1:])), scores)
 
 
 @dataclass(frozen=True, eq=False)
@@ -551,14 +539,16 @@ class _FoldRows(PairedRows):
     known: Masses = field(kw_only=True)
 
     @classmethod
-    def of(cls, old: Groups, new: Groups, scores: PUScores) -> _FoldRows:
-        """Return the rows of both groups, with scores before and after."""
-        flags = np.repeat([False, True], [group[0].size for group in old])
-        count, a, w = (_column(old, k) for k in (1, 2, 3))
+    def of(cls, groups: Groups, columns: dict[str, Floats], scores: PUScores) -> _FoldRows:
+        """Return the rows of both groups, with their scores before and those in the columns."""
+        flags = np.repeat([False, True], [group[0].size for group in groups])
+        before, count, a, w = (
+            np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
+            for k in range(4)
+        )
         laws = flags * a, w if scores.pooled else ~flags * w
         known = Masses(count, *(x / (float(count @ x) or 1.0) for x in laws))
-        columns = {BEFORE: _column(old, 0), AFTER: _column(new, 0)}
-        return cls(flags, columns, scores.setting, known=known)
+        return cls(flags, {BEFORE: before} | columns, scores.setting, known=known)
 
     @cached_property
     def masses(self) -> Masses:
@@ -569,10 +559,6 @@ class _FoldRows(PairedRows):
     def mass(self) -> Floats:
         """Importance of each row in its group."""
         return np.where(self.flags, self.masses.positive, self.masses.marginal)
-
-
-def _column(groups: Groups, k: int) -> Floats:
-    return np.concatenate([np.broadcast_to(group[k], group[0].shape) for group in groups])
 
 
 # Every method, simplest first. Each class defines its name and what it learns, and all lists of

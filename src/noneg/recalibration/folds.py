@@ -51,18 +51,12 @@ def check_folds(folds: object, scores: PUScores) -> int:
     number = check_count(folds, "folds", 2)
     check_rows(scores)
     other = "negatives" if scores.prior_is_estimated else "unlabeled rows"
-    for n, what in zip(weighty_rows(scores), (other, "positives"), strict=True):
+    for n, what in ((scores.n_unlabeled, other), (scores.n_positive, "positives")):
         if n < number:
             rule = f"must be at most the number of {what}, which is {n:,.0f}"
             remedy = f"Use fewer folds, or collect more {what}."
             raise InputError("folds", rule, value=number, remedy=remedy)
     return number
-
-
-def weighty_rows(scores: PUScores) -> tuple[float, float]:
-    """Return the numbers of unlabeled rows and of labeled positives that folds divide."""
-    counts = [np.broadcast_to(count, s.shape) for s, count, *_ in scores.in_order()]
-    return float(counts[0].sum()), float(counts[1].sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,9 +38,9 @@ from noneg.recalibration.base import (
     Calibrator,
     Stored,
     check_unit,
+    fit_noting,
     fit_quietly,
     log_odds,
-    require_fit,
 )
 from noneg.recalibration.choose import COMPARED, Auto, find_calibrator, load_object, make
 from noneg.recalibration.folds import deal_rows
@@ -134,9 +134,8 @@ class _Rows(NamedTuple):
         rows = self.paired.part(inside)
         if min(rows.effective(rows.flags), rows.effective(~rows.flags)) < FEWEST:
             return None
-        mapped = PairedRows(rows.flags, {BEFORE: s[inside]}, rows.setting, rows.weight, rows.kind)
         prior = None if self.prior is None else self.prior_of(here, among)
-        return mapped.scores(prior, None)[BEFORE]
+        return replace(rows, columns={BEFORE: s[inside]}).scores(prior, None)[BEFORE]
 
     def prior_of(self, here: Flags, among: Flags | None = None) -> float:
         """Return the prior of a group: the overall one, times its positives over its rows."""
@@ -201,6 +200,7 @@ class ByGroup(Stored):
     """
 
     name = "by-group"
+    fitted_by = ("overall_", "fit(s, labeled, by, ...)")
     overall_: Calibrator
     maps_: dict[str, Calibrator]
     shifts_: dict[str, float]
@@ -313,9 +313,6 @@ class ByGroup(Stored):
 
     def __repr__(self) -> str:
         return f"ByGroup({self.method!r})"
-
-    def _require_fit(self) -> None:
-        require_fit(self, "overall_", "fit(s, labeled, by, ...)")
 
     def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         state = {
@@ -553,9 +550,7 @@ def held_out_by_group(  # noqa: PLR0913
     number, level = check_count(folds, "folds", 2), check_level(level)
     rows = rows.pooled()
     columns = _cross_fitted(method, rows, number, seed)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", CalibrationWarning)
-        made = ByGroup(method)._fit(rows)  # noqa: SLF001
+    made, told = fit_noting(ByGroup(method)._fit, rows)  # noqa: SLF001
     paired = replace(rows.paired, columns=columns)
     scores = paired.scores(prior, prior_interval)
     found = Differences(paired, scores, 0.5, level)
@@ -564,7 +559,7 @@ def held_out_by_group(  # noqa: PLR0913
     values, change = _briers(rows, columns, table, scores[BEFORE].prior_set)
     return HeldOutByGroup(
         calibrator=made,
-        warnings=tuple(dict.fromkeys(str(one.message) for one in told)),
+        warnings=told,
         folds=number,
         level=level,
         values={

@@ -21,7 +21,13 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from noneg.calibration.bpm import bpm_curve
-from noneg.calibration.bpm_fit import LARGEST_GAP, LEAST_GAP_HIGH, LEAST_GAP_LOW, MOST_ROWS
+from noneg.calibration.bpm_fit import (
+    LARGEST_GAP,
+    LEAST_GAP_HIGH,
+    LEAST_GAP_LOW,
+    MOST_ROWS,
+    bin_numbers,
+)
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
 from noneg.likelihood import (
@@ -117,9 +123,8 @@ class CurveCalibrator(Calibrator):
         return self._state(fit, limits)
 
     def _state(self, fit: Fit, limits: State) -> State:
-        ends = [x for x, there in zip(ENDS, fit.curve.sample.at_ends, strict=True) if there]
-        z = fit.curve.z(fit.theta)
-        values = {name: float(z[0 if name == ENDS[0] else -1]) for name in ends}
+        z = fit.z
+        values = {name: float(z[place]) for name, place in fit.curve.sample.ends.items()}
         return {**self._coefficients(fit, limits), **limits, **values}
 
     def _map(self, s: Floats) -> Floats:
@@ -183,41 +188,35 @@ class CurveCalibrator(Calibrator):
             )
             raise InputError("fit", rule, remedy=remedy)
         at, share = check_unit(s), 0.5 + check_level(level) / 2.0
-        flat = at.reshape(-1)
-        sample = gather(scores)
-        if self.has_profile:
-            ends = self._profile_band(sample, flat, float(ndtri(share)))
-        else:
-            ends = self._refit_band(sample, flat, share, check_count(draws, "draws", 2), seed)
-        return ends[0].reshape(at.shape), ends[1].reshape(at.shape)
-
-    def _profile_band(self, sample: Sample, s: Floats, reach: float) -> tuple[Floats, Floats]:
-        """Return the ends of the curves that the likelihood-ratio test does not reject."""
+        flat, sample = at.reshape(-1), gather(scores)
         limits = {name: self.state_[name] for name in ("low", "high")}
+        if self.has_profile:
+            low, high = self._profile_band(sample, limits, flat, float(ndtri(share)))
+        else:
+            random = stream(seed, "band")
+            fits = (sample.resampled(random) for _ in range(check_count(draws, "draws", 2)))
+            curves = [self._curve_at(flat, self._best(one, limits), limits) for one in fits]
+            low, high = np.quantile(curves, [1.0 - share, share], axis=0)
+        return expit(low).reshape(at.shape), expit(high).reshape(at.shape)
+
+    def _curve_at(self, s: Floats, fit: Fit, limits: State) -> Floats:
+        """Return the log odds of scores in a fit."""
+        return self._all_log_odds(s, self._state(fit, limits))
+
+    def _profile_band(
+        self, sample: Sample, limits: State, s: Floats, reach: float
+    ) -> tuple[Floats, Floats]:
+        """Return the ends of the curves that the likelihood-ratio test does not reject."""
         fit = self._best(sample, limits)
         low, high = profile_ends(fit, self._directions(s, fit, limits), reach)
         z = self._all_log_odds(s, self.state_)
-        return expit(z + low), expit(z + high)
+        return z + low, z + high
 
     def _directions(self, s: Floats, fit: Fit, limits: State) -> Floats:
         """Return the derivatives of the log odds with respect to all coefficients."""
-        out, base = [], self._all_log_odds(s, self._state(fit, limits))
-        for k in range(fit.theta.size):
-            moved = replace(fit, theta=fit.theta + np.eye(fit.theta.size)[k])
-            out.append(self._all_log_odds(s, self._state(moved, limits)) - base)
-        return np.array(out)
-
-    def _refit_band(
-        self, sample: Sample, s: Floats, share: float, draws: int, seed: int
-    ) -> tuple[Floats, Floats]:
-        """Return quantiles of curves fitted to resampled rows."""
-        limits = {name: self.state_[name] for name in ("low", "high")}
-        random, curves = stream(seed, "band"), []
-        for _ in range(draws):
-            fit = self._best(sample.resampled(random), limits)
-            curves.append(self._all_log_odds(s, self._state(fit, limits)))
-        low, high = np.quantile(curves, [1.0 - share, share], axis=0)
-        return expit(low), expit(high)
+        moved = (replace(fit, theta=fit.theta + one) for one in np.eye(fit.theta.size))
+        base = self._curve_at(s, fit, limits)
+        return np.array([self._curve_at(s, one, limits) - base for one in moved])
 
 
 def warn_open(calibrator: object, prior: float) -> None:
@@ -306,11 +305,10 @@ class LogisticCalibrator(CurveCalibrator):
             state = self._by_risk(inner)
         state |= clip_limits(scores)
         sample = gather(scores)
-        for place, name in ((0, ENDS[0]), (-1, ENDS[1])):
-            if sample.at_ends[place]:
-                center = float(self._log_odds(sample.s[[place]], state)[0])
-                masses = float(sample.labeled[place]), float(sample.other[place])
-                state[name] = end_level(*masses, center)
+        for name, place in sample.ends.items():
+            center = float(self._log_odds(sample.s[[place]], state)[0])
+            masses = float(sample.labeled[place]), float(sample.other[place])
+            state[name] = end_level(*masses, center)
         return state
 
     def _best(self, sample: Sample, state: State) -> Fit:
@@ -569,9 +567,7 @@ class BPM(Beta):
     name = "bpm"
     learns = "a curve with three parameters"
 
-    def _fit(self, scores: PUScores) -> State:
-        if not self.by_risk and not is_complete(scores):
-            return self._by_likelihood(scores)
+    def _by_risk(self, scores: PUScores) -> State:
         curve = bpm_curve(scores)
         return {
             "alpha": curve.alpha,
@@ -581,6 +577,8 @@ class BPM(Beta):
             "high": curve.high,
         }
 
+    _by_labels = _by_risk
+
     def _best(self, sample: Sample, state: State) -> Fit:
         return self._curve(in_bins(sample), state)
 
@@ -588,8 +586,7 @@ class BPM(Beta):
 def in_bins(sample: Sample) -> Sample:
     """Return the bins of several equal-mass binnings as points; 0 and 1 are kept apart."""
     n = min(float(sample.mass.sum()), float(sample.labeled.sum()) / sample.prior, MOST_ROWS)
-    low, high = max(1, int(n // 100)), max(1, int(n // 20))
-    numbers = range(low, high + 1, max(1, (high - low) // 10))
+    numbers = bin_numbers(n)
     inside = inner_points(sample)
     mass = sample.marginal[inside]
     middle = (np.cumsum(mass) - mass / 2.0) / (mass.sum() or 1.0)
@@ -600,16 +597,10 @@ def in_bins(sample: Sample) -> Sample:
         parts.append([np.bincount(place, weights=x, minlength=bins) for x in columns])
     labeled, other, score = (np.concatenate(part) for part in zip(*parts, strict=True))
     full = labeled + other > 0.0
-    bins_at = score[full] / (labeled + other)[full]
-    first, last = inside.start, inside.stop
-    ends = [np.arange(first), np.arange(last, sample.s.size)]
-    share = 1.0 / len(numbers)
+    means, share = score[full] / (labeled + other)[full], 1.0 / len(numbers)
+    bins_in = means, share * labeled[full], share * other[full]
     s, labeled, other = (
-        np.concatenate([x[ends[0]], y, x[ends[1]]])
-        for x, y in (
-            (sample.s, bins_at),
-            (sample.labeled, share * labeled[full]),
-            (sample.other, share * other[full]),
-        )
+        np.concatenate([x[: inside.start], y, x[inside.stop :]])
+        for x, y in zip((sample.s, sample.labeled, sample.other), bins_in, strict=True)
     )
     return replace(sample, s=s, labeled=labeled, other=other, squares=np.zeros((3, s.size)))

@@ -17,6 +17,7 @@ from noneg.recalibration.base import (
     Calibrator,
     State,
     check_fields,
+    check_increasing,
     check_nodes,
     check_probabilities,
     check_unit,
@@ -213,10 +214,7 @@ class Isotonic(Calibrator):
 
     def _check(self, state: State) -> None:
         check_fields(state, scores=list, values=list)
-        check_nodes(state, "scores", "values")
-        check_probabilities(state, "values")
-        if (np.diff(state["values"]) < 0.0).any():
-            raise InputError("values", "must never decrease")
+        check_increasing(state, "scores", "values")
 
     scores_ = stored_array("scores", "Scores of the corners.")
     values_ = stored_array("values", "Probabilities at the corners.")
@@ -463,11 +461,7 @@ class VennAbers(Calibrator):
 
     def _check(self, state: State) -> None:
         check_fields(state, scores=list, low=list, high=list)
-        for name in ("low", "high"):
-            check_nodes(state, "scores", name)
-            check_probabilities(state, name)
-            if (np.diff(state[name]) < 0.0).any():
-                raise InputError(name, "must never fall")
+        check_increasing(state, "scores", "low", "high")
 
     scores_ = stored_array("scores", "Scores at which both probabilities are stored.")
     low_ = stored_array("low", "Probability if the row were negative.")

@@ -26,7 +26,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.tree import DecisionTreeRegressor
-from sklearn.utils.validation import check_is_fitted
 
 from noneg import checks
 from noneg.errors import InputError
@@ -79,28 +78,22 @@ class Encoder(NamedTuple):
 
     def numbers(self, X: Any) -> Floats:  # noqa: ANN401
         """Return the features of the rows."""
-        if self.columns is None:
-            table = np.asarray(X, dtype=np.float64)
-        else:
-            codes = self.columns.numbers(X)
-            plain = codes[:, self._plain]
-            table = np.column_stack([plain, *(codes[:, k] == code for k, code in self.indicators)])
-        if table.ndim != 2 or table.shape[1] != len(self.labels):
+        codes = np.asarray(X, np.float64) if self.columns is None else self.columns.numbers(X)
+        if codes.ndim != 2 or codes.shape[1] != len(self.names):
             rule = f"must be a table of {len(self.names)} columns, like the table it was fitted on"
             raise InputError("X", rule, value=str(np.shape(X)))
-        return table
+        plain = [k for k in range(len(self.names)) if k not in self._known]
+        return np.column_stack([codes[:, plain], *(codes[:, k] == x for k, x in self.indicators)])
 
     @property
-    def _plain(self) -> list[int]:
-        known = {} if self.columns is None else self.columns.categories
-        return [k for k in range(len(self.names)) if k not in known]
+    def _known(self) -> dict[int, list[str]]:
+        return {} if self.columns is None else self.columns.categories
 
     @property
     def labels(self) -> list[str]:
         """The name of each feature."""
-        known = {} if self.columns is None else self.columns.categories
-        own = [f"{self.names[k]} = {known[k][code]}" for k, code in self.indicators]
-        return [*(self.names[k] for k in self._plain), *own]
+        own = [f"{self.names[k]} = {self._known[k][code]}" for k, code in self.indicators]
+        return [*(name for k, name in enumerate(self.names) if k not in self._known), *own]
 
 
 class Tree(NamedTuple):
@@ -491,6 +484,7 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
     """
 
     name = "multi"
+    fitted_by = ("trees_", "fit(X, s, labeled, ...)")
     indent = None
 
     max_iter: int = 200
@@ -565,9 +559,6 @@ class Multi(Stored, BaseEstimator):  # type: ignore[misc]
         positive = self.transform(X, s)
         return np.stack([1.0 - positive, positive], axis=-1)
 
-    def _require_fit(self) -> None:
-        check_is_fitted(self, "trees_")
-
     def _content(self) -> tuple[dict[str, Any], dict[str, Any]]:
         names, columns, indicators = self.encoder_
         return self.get_params(), {
@@ -593,10 +584,8 @@ class _Racer:
     """Trees grown without a held-out part of the rows, and the log odds of all rows."""
 
     def __init__(self, rows: _Rows, held: NDArray[np.intp]) -> None:
-        rest, law = (
-            np.setdiff1d(np.arange(rows.s.size), held),
-            LabelLaw.of(rows, rows.setting, rows.prior),
-        )
+        law = LabelLaw.of(rows, rows.setting, rows.prior)
+        rest = np.setdiff1d(np.arange(rows.s.size), held)
         self.train, self.held = rows.take(rest), rows.take(held)
         self.law, self.held_law = law.take(rest), law.take(held)
         self.f, self.held_start = log_odds(self.train.s), log_odds(self.held.s)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy.special import softmax
 
-from noneg.calibration.multiclass import class_numbers, class_table
+from noneg.calibration.errors import class_numbers, class_table
 from noneg.errors import InputError
 from noneg.recalibration.base import CalibrationWarning, Calibrator, require_fit
 from noneg.recalibration.choose import find_calibrator

@@ -6,6 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy.special import expit
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import StratifiedKFold, check_cv
@@ -53,22 +54,30 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
     weight_kind: WeightKind = "importance"
     n_jobs: int | None = None
 
-    def _checked(
+    def _fit(
         self,
         X: Any,  # noqa: ANN401
         y: ArrayLike,
         sample_weight: ArrayLike | None,
-    ) -> tuple[Any, NDArray[Any], Flags, Floats | None]:
-        """Return rows, labels, flags for labeled positives, and weights."""
+        *,
+        prefit: bool = False,
+        **known: object,
+    ) -> PUScores:
+        """Train the classifier unless it is fitted, and return scores of rows it has not seen."""
         X, labels = indexable(X, column_or_1d(y, warn=True))
         weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        return X, labels, self._flags(labels, weight), weight
-
-    def _take_names(self) -> None:
-        """Copy the classifier's feature attributes."""
+        flags = self._flags(labels, weight)
+        if prefit:
+            check_is_fitted(self.classifier)
+            self.classifier_, score = self.classifier, self._score(self.classifier, X)
+        else:
+            score = self._out_of_fold(X, labels, flags, weight)
+            self.classifier_ = self._trained(X, labels, weight)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.classifier_, name):
                 setattr(self, name, getattr(self.classifier_, name))
+        options = {"sample_weight": weight, "weight_kind": self.weight_kind}
+        return self._scores(flags, score, options, known)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401
         tags = super().__sklearn_tags__()
@@ -97,8 +106,7 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
 
         def scored(train: Places, test: Places) -> Floats:
             rows, answers = _safe_split(self.classifier, X, labels, train)
-            importance = None if weight is None else weight[train]
-            model = trained(self.classifier, rows, answers, importance)
+            model = self._trained(rows, answers, None if weight is None else weight[train])
             held_out, _ = _safe_split(self.classifier, X, labels, test, train)
             return self._score(model, held_out)
 
@@ -111,6 +119,11 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
             rule, remedy = "must assign every row to one test fold", "Use folds, not random splits."
             raise InputError("cv", rule, row=int(missing[0]), lack="is in none", remedy=remedy)
         return out
+
+    def _trained(self, X: Any, labels: NDArray[Any], weight: Floats | None) -> Any:  # noqa: ANN401
+        """Return a trained copy of the classifier."""
+        options = {} if weight is None else weight_options(self.classifier, weight)
+        return clone(self.classifier).fit(X, labels, **(options or {}))
 
     def _splitter(self, flags: Flags) -> Any:  # noqa: ANN401
         if hasattr(self.cv, "split") or np.iterable(self.cv):
@@ -126,16 +139,12 @@ class Wrapped(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: igno
         if not hasattr(model, "predict_proba"):
             sign = 1.0 if model.classes_[1] == self.classes_[1] else -1.0
             margin = sign * np.asarray(model.decision_function(X), dtype=np.float64)
-            squashed: Floats = 1.0 / (1.0 + np.exp(-np.clip(margin, -700.0, 700.0)))
-            return squashed
+            return np.asarray(expit(margin))
         place = int(np.flatnonzero(np.asarray(model.classes_) == self.classes_[1])[0])
         # Single-precision probabilities may exceed 1 by rounding error.
         return np.clip(np.asarray(model.predict_proba(X), dtype=np.float64)[:, place], 0.0, 1.0)
 
-    def _scores(
-        self, flags: Flags, score: Floats, weight: Floats | None, **known: object
-    ) -> PUScores:
-        options: dict[str, Any] = {"sample_weight": weight, "weight_kind": self.weight_kind}
+    def _scores(self, flags: Flags, score: Floats, options: Any, known: Any) -> PUScores:  # noqa: ANN401
         setting = check_setting(self.setting)
         if is_labeled(setting):
             return PUScores.from_labels(flags, score, **options)
@@ -242,12 +251,8 @@ class Recalibrated(Wrapped):
         if propensity is not None and is_labeled(setting):
             raise InputError("propensity", "must not be given with setting='labeled'")
         calibrator = find_calibrator(self.method)
-        X, labels, flags, weight = self._checked(X, y, sample_weight)
-        scores = self._out_of_fold(X, labels, flags, weight)
-        self.out_of_fold_ = self._scores(flags, scores, weight, propensity=propensity)
+        self.out_of_fold_ = self._fit(X, y, sample_weight, propensity=propensity)
         self.calibrator_ = calibrator.fit(self.out_of_fold_)
-        self.classifier_ = trained(self.classifier, X, labels, weight)
-        self._take_names()
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
@@ -270,17 +275,6 @@ def check_binary(labels: NDArray[Any]) -> None:
     if kind != "binary":
         msg = f"Only binary classification is supported. The type of the target is {kind}."
         raise ValueError(f"{msg} Use noneg.recalibration.OneVsRest for many classes.")
-
-
-def trained(
-    classifier: Any,  # noqa: ANN401
-    X: Any,  # noqa: ANN401
-    labels: NDArray[Any],
-    weight: Floats | None,
-) -> Any:  # noqa: ANN401
-    """Return a trained copy of the classifier."""
-    options = {} if weight is None else weight_options(classifier, weight)
-    return clone(classifier).fit(X, labels, **(options or {}))
 
 
 def weight_options(classifier: Any, weight: Floats) -> dict[str, Any] | None:  # noqa: ANN401
@@ -408,18 +402,11 @@ class PUThresholdClassifier(Wrapped):
         if is_labeled(check_setting(self.setting)):
             check_prior_given("labeled", self.prior, self.prior_interval)
         goal = self._goal()
-        X, labels, flags, weight = self._checked(X, y, sample_weight)
-        if isinstance(self.cv, str) and self.cv == PREFIT:
-            check_is_fitted(self.classifier)
-            self.classifier_, found = self.classifier, self._score(self.classifier, X)
-        else:
-            found = self._out_of_fold(X, labels, flags, weight)
-            self.classifier_ = trained(self.classifier, X, labels, weight)
         known = {"prior_interval": self.prior_interval, "selection": self.selection}
-        self.scores_ = self._scores(flags, found, weight, **known)
+        prefit = isinstance(self.cv, str) and self.cv == PREFIT
+        self.scores_ = self._fit(X, y, sample_weight, prefit=prefit, **known)
         self.promise_ = self._promise(goal)
         self.threshold_ = self.promise_.threshold
-        self._take_names()
         return self
 
     def predict_proba(self, X: Any) -> Floats:  # noqa: ANN401
