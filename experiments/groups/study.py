@@ -17,9 +17,9 @@ from scipy.special import expit
 
 from experiments.study import SETTINGS, Run, Study, cells, seeded
 from noneg import PUScores
-from noneg.groups import BY_DEFAULT, Group, by_group, sums_of_laws
+from noneg.groups import BY_DEFAULT, Group, by_group
 from noneg.metrics import RECOMMENDED
-from noneg.sketch.grouped import GroupCounter
+from noneg.tables.groups import Grouping
 
 GRID = np.linspace(-6.0, 6.0, 400)
 SCORES = expit(GRID)
@@ -86,13 +86,11 @@ class World:
         return PUScores(s, s, prior=self.prior, setting=setting, **weights)
 
     def _sums(self, count: np.ndarray) -> object:
-        groups = self.share.size
-        codes = np.tile(np.repeat(np.arange(groups), GRID.size), 2)
+        groups, grouping = self.share.size, Grouping(["group"])
+        codes = np.tile(np.repeat(grouping.codes([np.arange(groups)]), GRID.size), 2)
         flags = np.repeat([False, True], codes.size // 2)
-        counter = GroupCounter(("group",))
-        names = [(str(k),) for k in range(groups)]
-        counter.add(names, codes, np.tile(SCORES, 2 * groups), flags, count.ravel())
-        return counter.finished()
+        grouping.add(codes, np.tile(SCORES, 2 * groups), flags, count.ravel())
+        return grouping.finished()
 
     def truth(self, members: list[int], ends: np.ndarray) -> dict[str, float]:
         """Return the metrics for several groups together; `ends` are the bin edges for the
@@ -155,10 +153,10 @@ def _inside(world: World, scores: PUScores, sums: object, table: object) -> list
     pooled = sums.pooled(np.isin(sums.names, small), "other")
     members = [[int(name)] for name in table.group[: sums.n_groups - len(small)]]
     members += [[int(name) for name in small]] * bool(small)
-    total = sums_of_laws(scores, pooled, pooled.table.sum(axis=(0, 1)))
+    total = pooled.of_laws(scores, pooled.table.sum(axis=(0, 1)))
     truths = []
     for k, group in enumerate(members):
-        own = Group(scores, pooled.ends, sums_of_laws(scores, pooled, pooled.table[k]), total)
+        own = Group(scores, pooled.ends, pooled.of_laws(scores, pooled.table[k]), total)
         ends = own.coarse().edges if RECOMMENDED in table.metrics else np.ones(1)
         truths.append(world.truth(group, ends))
     found = []

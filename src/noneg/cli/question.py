@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from noneg.report.document import Document
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
-    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Columns
-    from noneg.tables.groups import Grouping
+    from noneg.tables.groups import Grouping, GroupSums
 
 STANDARD_INPUT = "-"
 

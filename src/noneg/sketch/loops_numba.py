@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
-from noneg.kernels import FINE_GRID
-from noneg.kernels_numba import bucket_in_grid, bucket_of_one, prefetch
+from noneg.kernels import FINE_GRID, GRID
+from noneg.kernels_numba import bucket_in_grid, prefetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PLAIN_COLUMNS = 6
+_PLAIN_SUMS = 2
 _FINE_SCALE, _FINE_OFFSET, _FINE_LAST = FINE_GRID.scale, FINE_GRID.offset, FINE_GRID.size - 1
 # The buckets of a block of rows are computed first, in a loop that the compiler vectorizes. The
 # table is larger than the CPU cache, so each cache line is requested this many rows ahead.
@@ -27,13 +27,12 @@ def add_rows(
     weights: NDArray[np.float64] | None,
 ) -> int:
     """Numba version of `noneg.sketch.forms.add_rows`."""
-    flat, marks = table.reshape(-1), flags.view(np.uint8)
-    if table.shape[1] != _PLAIN_COLUMNS:
-        w = np.ones(scores.size) if weights is None else weights
-        return int(_add_importance(flat, marks, scores, w))
-    if weights is None:
+    flat, marks, k = table.reshape(-1), flags.view(np.uint8), table.shape[1] // 2 - 1
+    if weights is None and k == _PLAIN_SUMS:
         return int(_add_plain(flat, marks, scores))
-    return int(_add_frequency(flat, marks, scores, weights))
+    w = np.ones(scores.size) if weights is None else weights
+    grid = FINE_GRID if k == _PLAIN_SUMS else GRID
+    return int(_add_weighted(flat, marks, scores, w, k, grid.scale, grid.offset, grid.size - 1))
 
 
 @njit(nogil=True, cache=True)
@@ -69,36 +68,23 @@ def _fill_firsts(scores, firsts):  # type: ignore[no-untyped-def]  # noqa: ANN00
 
 
 @njit(nogil=True, cache=True)
-def _add_frequency(table, flags, scores, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+def _add_weighted(table, flags, scores, weights, k, scale, offset, last):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
+    """Add weighted rows to k sums for each group, as in `noneg.sketch.forms.SUMS`."""
     for i in range(scores.size):
         s, w = np.float64(scores[i]), weights[i]
         if not 0.0 <= s <= 1.0:
             return i
         if w == 0.0:
             continue
-        first = 6 * bucket_in_grid(s, _FINE_SCALE, _FINE_OFFSET, _FINE_LAST)
-        group = first + 2 * flags[i]
-        table[group] += w
-        table[group + 1] += w * s
-        table[first + 4] = min(table[first + 4], s)
-        table[first + 5] = max(table[first + 5], s)
-    return -1
-
-
-@njit(nogil=True, cache=True)
-def _add_importance(table, flags, scores, weights):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    for i in range(scores.size):
-        s, w = np.float64(scores[i]), weights[i]
-        if not 0.0 <= s <= 1.0:
-            return i
-        if w == 0.0:
-            continue
-        first = 10 * bucket_of_one(s)
-        group = first + 4 * flags[i]
-        table[group] += 1.0
-        table[group + 1] += w
-        table[group + 2] += w * w
-        table[group + 3] += w * s
-        table[first + 8] = min(table[first + 8], s)
-        table[first + 9] = max(table[first + 9], s)
+        first = (2 * k + 2) * bucket_in_grid(s, scale, offset, last)
+        group, low, high = first + k * flags[i], first + 2 * k, first + 2 * k + 1
+        if k == _PLAIN_SUMS:
+            table[group] += w
+        else:
+            table[group] += 1.0
+            table[group + 1] += w
+            table[group + 2] += w * w
+        table[group + k - 1] += w * s
+        table[low] = min(table[low], s)
+        table[high] = max(table[high], s)
     return -1

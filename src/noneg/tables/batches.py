@@ -326,7 +326,7 @@ class _Rows:
         if self.groups is not None and self.held:
             rows = _joined(self.held)
             assert rows.codes is not None  # noqa: S101 - groups are wanted
-            self.groups.count(rows.codes, rows.score, rows.flags, rows.weight, self.kind)
+            self.groups.add(rows.codes, rows.score, rows.flags, rows.weight, self.kind)
 
     def finished(self) -> Columns | Sketch:
         if self.n <= self.limit:

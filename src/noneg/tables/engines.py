@@ -157,11 +157,9 @@ def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
 
 def sketch_of_sums(sums: Sums, kind: WeightKind) -> Sketch:
     """Return the sketch of sums that an engine computed for each group and bucket."""
-    sketch = Sketch(weight_kind=kind)
-    for group in (0, 1):
-        here = sums["flag"] == group
-        columns = np.stack([sums[name][here] for name in SUMS[kind]], axis=-1)
-        sketch.add_sums(group, sums["bucket"][here], columns, sums["low"][here], sums["high"][here])
+    sketch, flags = Sketch(weight_kind=kind), sums["flag"].astype(np.int64)
+    columns = np.stack([sums[name] for name in SUMS[kind]], axis=-1)
+    sketch.add_sums(flags, sums["bucket"], columns, sums["low"], sums["high"])
     return sketch
 
 

@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.scores import PUScores
-    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Progress, Source
+    from noneg.tables.groups import GroupSums
     from noneg.tables.labels import Column
 
 

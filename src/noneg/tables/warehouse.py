@@ -16,7 +16,6 @@ from noneg.errors import InputError, did_you_mean
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
 from noneg.sketch.forms import GRIDS, SUMS
-from noneg.sketch.grouped import GroupCounter
 from noneg.tables.batches import Wanted
 from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some, sketch_of_sums
 from noneg.tables.files import identifier, literal, open_files
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from noneg.checks import WeightKind
     from noneg.sketch import Sketch
-    from noneg.sketch.grouped import GroupSums
+    from noneg.tables.groups import GroupSums
 
 # Dialects, by their sqlglot names.
 DIALECTS = (
@@ -251,11 +250,10 @@ def read_by_group(source: object, by: Sequence[str]) -> tuple[Sketch, GroupSums]
     numbers, kind = _numbers(table), _kind(table)
     weight, square = (numbers[x] for x in (("n", "n") if kind == "frequency" else SUMS[kind][1:3]))
     score = np.clip(numbers["sum"] / weight, numbers["low"], numbers["high"])
-    grouping, counter = Grouping(by), GroupCounter(tuple(by), kind)
+    grouping, flags = Grouping(by), numbers["flag"] == 1
     codes = grouping.codes([table[name].to_pylist() for name in by])
-    flags = numbers["flag"] == 1
-    counter.add(grouping.labels, codes, score, flags, weight, (numbers["n"], square))
-    return _sketch(table), counter.finished()
+    grouping.add(codes, score, flags, weight, kind, (numbers["n"], square))
+    return _sketch(table), grouping.finished()
 
 
 def _table(source: object, by: Sequence[str]) -> pa.Table:
