@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 class Argument:
     """A mention of another argument inside a message, such as ``setting='two-sample'``.
 
-    `call` is the equivalent that a Python caller would write.
-
     Examples
     --------
     >>> mentioned = Argument("setting", "two-sample")
@@ -29,10 +27,9 @@ class Argument:
 
     name: str
     value: str | float = ""
-    call: str = ""
 
     def __str__(self) -> str:
-        return self.call or (f"{self.name}={self.value!r}" if self.value != "" else self.name)
+        return f"{self.name}={self.value!r}" if self.value != "" else self.name
 
     def told(self, options: Mapping[str, str]) -> str:
         """Return the mention, with the command-line option for the argument if there is one."""

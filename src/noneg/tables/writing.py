@@ -20,8 +20,7 @@ import numpy as np
 from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.errors import InputError
-from noneg.laws import FlaggedRows, SplitRows
-from noneg.tables.batches import WantedColumns, check_filled, numbers, stream
+from noneg.tables.batches import WantedColumns, numbers, stream
 from noneg.tables.files import connect, identifier, literal, open_files, scan
 from noneg.tables.groups import Grouping
 from noneg.tables.labels import about_columns
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyRelation
 
-    from noneg.arrays import Flags, Floats
-    from noneg.laws import Rows
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
     from noneg.tables.files import OpenFiles
 
@@ -70,7 +68,11 @@ def write(
     PUScores(1 positive, 3 labeled rows, prior 0.333333)
     """
     options = format_options(Path(path))
-    values, flags = _rows(scores._rows)  # noqa: SLF001 - rows have no public form but a file
+    try:
+        values, flags = scores.as_given()
+    except InputError as error:
+        rule = "must be unweighted rows of finite samples in order to be written"
+        raise InputError("scores", rule) from error
     columns = {"score": values, "label": flags.astype(np.int8)}
     names = f"score AS {identifier(score)}, label AS {identifier(label)}"
     with replacing(path) as partial, connect() as connection, write_errors():
@@ -103,17 +105,6 @@ def format_options(path: Path) -> str:
             # The file is new and already has its temporary name.
             return f"{options}, USE_TMP_FILE false"
     raise InputError("path", f"must end in one of {', '.join(_FORMATS)}", value=str(path))
-
-
-def _rows(rows: Rows) -> tuple[Floats, Flags]:
-    if isinstance(rows, SplitRows):
-        unlabeled, positive = (_rows(source)[0] for source in rows.sources)
-        flags = np.repeat([True, False], [positive.size, unlabeled.size])
-        return np.concatenate([positive, unlabeled]), flags
-    if isinstance(rows, FlaggedRows):
-        none = np.zeros(rows.scores.size, dtype=np.bool_)
-        return rows.scores, none if rows.flags is None else rows.flags
-    raise InputError("scores", "must be unweighted rows of finite samples in order to be written.")
 
 
 def map_scores(
@@ -195,11 +186,9 @@ def _stage_errors() -> Iterator[None]:
 
 
 def _check_columns(opened: OpenFiles, column: str) -> None:
-    first, names = opened.files[0], opened.layouts[0].names
-    for file, layout in zip(opened.files, opened.layouts, strict=True):
-        if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
-            msg = f"must contain files with the same columns, but {file.name} differs from"
-            raise InputError("source", msg, remedy=f"{first.name}. Write them one by one.")
+    opened.check_same(lambda file: (file.names, file.is_parquet), "Write them one by one.")
+    first = opened.files[0]
+    names = first.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError("source", f"must have distinct column names, but {twice!r} appears twice.")
@@ -227,25 +216,22 @@ def _map(
                 value = function(check_scores(s, score), *by)
             writer.write_table(pa.table([pa.array(value, pa.float64())], schema))
             n_rows += s.size
-    check_filled(n_rows, sources)
     return n_rows
 
 
 def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
     """Return all columns under their own names; text becomes numbers only if nothing is lost."""
-    names = opened.layouts[0].names
-    groups = groupby(zip(opened.layouts, opened.files, strict=True), key=lambda pair: pair[0])
-    parts = []
-    for layout, members in groups:
-        part = scan(opened.connect(), [file for _, file in members], layout)
-        named = zip(part.columns, names, strict=True)
+    first, parts = opened.files[0], []
+    for _, members in groupby(opened.files, key=lambda file: file.layout):
+        part = scan(opened.connect(), list(members))
+        named = zip(part.columns, first.names, strict=True)
         parts.append(
             part.project(", ".join(f"{identifier(c)} AS {identifier(n)}" for c, n in named))
         )
     whole = reduce(lambda one, other: one.union(other), parts)
-    if not typed or opened.layouts[0].is_parquet:
+    if not typed or first.is_parquet:
         return whole
-    kinds = {name: _kind(whole, name) for name in names} | {score: "DOUBLE"}
+    kinds = {name: _kind(whole, name) for name in first.names} | {score: "DOUBLE"}
     casts = [f"CAST({identifier(n)} AS {kind}) AS {identifier(n)}" for n, kind in kinds.items()]
     return whole.project(", ".join(casts))
 
