@@ -51,8 +51,8 @@ def test_the_fast_loop_is_the_plain_one(score, kind, data):
     flags = np.array(data.draw(bits), dtype=np.bool_)
     for weights in (None, weights_of(score.size, kind)):
         plain, fast = empty_table(kind), empty_table(kind)
-        assert add_rows(plain, flags, score, weights) == -1
-        assert add_rows(fast, flags, score, weights, loops_numba) == -1
+        add_rows(plain, flags, score, weights)
+        add_rows(fast, flags, score, weights, loops_numba)
         np.testing.assert_array_equal(plain, fast)
 
 
@@ -62,18 +62,6 @@ def test_the_fast_loop_is_the_plain_one_in_every_block_of_rows():
     add_rows(plain, flags, s, None)
     add_rows(fast, flags, s, None, loops_numba)
     np.testing.assert_array_equal(plain, fast)
-
-
-@pytest.mark.parametrize("fast", [None, loops_numba])
-@pytest.mark.parametrize("wrong", [1.5, -1e-9, np.nan, np.inf])
-def test_a_loop_names_the_first_wrong_row(fast, wrong):
-    score = np.array([*np.full(10_000, 0.5), wrong, 2.0])
-    flags = np.zeros(score.size, np.bool_)
-    for before in (10_000, 1):
-        found = add_rows(
-            empty_table("frequency"), flags[-before - 2 :], score[-before - 2 :], None, fast
-        )
-        assert found == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -464,5 +452,5 @@ def test_rows_of_weight_zero_leave_no_trace(kind):
     want = Sketch(weight_kind=kind).update(y[:2], s[:2], [1, 2]).to_dict()
     for fast in (None, loops_numba):
         table = empty_table(kind)
-        assert add_rows(table, y == 1, s, np.array([1.0, 2.0, 0.0, 0.0]), fast) == -1
+        add_rows(table, y == 1, s, np.array([1.0, 2.0, 0.0, 0.0]), fast)
         assert Sketch(weight_kind=kind).add_table(table).to_dict() == want

@@ -171,20 +171,14 @@ def add_rows(
     scores: Floats,
     weights: Floats | None,
     fast: ModuleType | None = None,
-) -> int:
-    """Add checked rows; return the index of the first row with a score outside [0, 1], or -1.
-
-    Rows before it may already have been added, so a table with such a row must be discarded.
-    """
+) -> None:
+    """Add checked rows, with the numba version if given."""
     if fast is not None:
-        return int(fast.add_rows(table, flags, scores, weights))
-    inside = (scores >= 0.0) & (scores <= 1.0)
-    if not inside.all():
-        return int(np.argmin(inside))
+        fast.add_rows(table, flags, scores, weights)
+        return
     for start in range(0, scores.size, CHUNK):
         piece = slice(start, start + CHUNK)
         _add_chunk(table, flags[piece], scores[piece], None if weights is None else weights[piece])
-    return -1
 
 
 def _add_chunk(table: Floats, flags: Flags, scores: Floats, weights: Floats | None) -> None:

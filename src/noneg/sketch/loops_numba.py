@@ -25,14 +25,15 @@ def add_rows(
     flags: NDArray[np.bool_],
     scores: NDArray[np.float64],
     weights: NDArray[np.float64] | None,
-) -> int:
+) -> None:
     """Numba version of `noneg.sketch.forms.add_rows`."""
     flat, marks, k = table.reshape(-1), flags.view(np.uint8), table.shape[1] // 2 - 1
     if weights is None and k == _PLAIN_SUMS:
-        return int(_add_plain(flat, marks, scores))
+        _add_plain(flat, marks, scores)
+        return
     w = np.ones(scores.size) if weights is None else weights
     grid = FINE_GRID if k == _PLAIN_SUMS else GRID
-    return int(_add_weighted(flat, marks, scores, w, k, grid.scale, grid.offset, grid.size - 1))
+    _add_weighted(flat, marks, scores, w, k, grid.scale, grid.offset, grid.size - 1)
 
 
 @njit(nogil=True, cache=True)
@@ -40,8 +41,7 @@ def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: A
     firsts = np.zeros(_BLOCK + _AHEAD, np.uint32)
     for start in range(0, scores.size, _BLOCK):
         part, marks = scores[start : start + _BLOCK], flags[start : start + _BLOCK]
-        if _fill_firsts(part, firsts):
-            return start + np.argmin((part >= 0.0) & (part <= 1.0))
+        _fill_firsts(part, firsts)
         for i in range(part.size):
             first, s = np.uint64(firsts[i]), np.float64(part[i])
             ahead = np.uint64(firsts[i + _AHEAD])
@@ -53,18 +53,14 @@ def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: A
             table[group + np.uint64(1)] += s
             table[low] = min(table[low], s)
             table[high] = max(table[high], s)
-    return -1
 
 
 @njit(inline="always")
 def _fill_firsts(scores, firsts):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-    """Write the first entry of each row's bucket, and return the number of invalid scores."""
-    outside = 0
+    """Write the first entry of each row's bucket."""
     for i in range(scores.size):
         s = np.float64(scores[i])
-        outside += not ((s >= 0.0) & (s <= 1.0))
         firsts[i] = 6 * bucket_in_grid(s, _FINE_SCALE, _FINE_OFFSET, _FINE_LAST)
-    return outside
 
 
 @njit(nogil=True, cache=True)
@@ -72,8 +68,6 @@ def _add_weighted(table, flags, scores, weights, k, scale, offset, last):  # typ
     """Add weighted rows to k sums for each group, as in `noneg.sketch.forms.SUMS`."""
     for i in range(scores.size):
         s, w = np.float64(scores[i]), weights[i]
-        if not 0.0 <= s <= 1.0:
-            return i
         if w == 0.0:
             continue
         first = (2 * k + 2) * bucket_in_grid(s, scale, offset, last)
@@ -87,4 +81,3 @@ def _add_weighted(table, flags, scores, weights, k, scale, offset, last):  # typ
         table[group + k - 1] += w * s
         table[low] = min(table[low], s)
         table[high] = max(table[high], s)
-    return -1

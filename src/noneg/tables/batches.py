@@ -195,9 +195,7 @@ def fill(
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     with closing(stream(sources)) as batches:
         for batch, place, is_text in batches:
-            new = checked(batch, wanted, labels, place, is_text=is_text, counted=rows.at_once)
-            with about_columns(place):
-                rows.add(new)
+            rows.add(checked(batch, wanted, labels, place, is_text=is_text))
             if progress is not None:
                 progress(rows.n, total)
     labels.settle()
@@ -261,11 +259,6 @@ class _Rows:
         self.n = self.n_held = 0
         self.table: NDArray[np.float64] | None = None
 
-    @property
-    def at_once(self) -> bool:
-        """Whether the next batch will be counted immediately, which also checks its scores."""
-        return self.n >= self.limit and self.wanted.groups is None
-
     def add(self, columns: Columns) -> None:
         self.held.append(columns)
         self.n += columns.score.size
@@ -279,8 +272,7 @@ class _Rows:
             self.table = empty_table(kind)
         fast = fast_loops(max(self.n, self.expected))
         for columns in self.held:
-            if add_rows(self.table, columns.flags, columns.score, columns.weight, fast) >= 0:
-                check_scores(columns.score, self.wanted.score)  # Names the row.
+            add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
         if groups is not None and self.held:
             rows = _joined(self.held)
             assert rows.codes is not None  # noqa: S101 - groups are wanted
@@ -306,15 +298,9 @@ def _joined(held: list[Columns]) -> Columns:
 
 
 def checked(
-    batch: Batch,
-    wanted: Wanted,
-    labels: Labels,
-    place: Place,
-    *,
-    is_text: bool,
-    counted: bool = False,
+    batch: Batch, wanted: Wanted, labels: Labels, place: Place, *, is_text: bool
 ) -> Columns:
-    """Return the rows of a batch; their scores are checked unless they are counted at once."""
+    """Return the rows of a batch."""
     flags, negative = labels.kinds(batch["label"], place)
     score, *rest = (
         numbers(batch[argument], argument, name, place, is_text=is_text)
@@ -322,8 +308,7 @@ def checked(
         if argument in ("score", "weight")
     )
     with about_columns(place):
-        if not counted:
-            check_scores(score, wanted.score)
+        check_scores(score, wanted.score)
         for weight in rest:
             check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
     texts = {name: as_texts(batch[name], column, place) for name, column in wanted.texts.items()}
