@@ -160,9 +160,9 @@ def fast_loops(n_rows: int) -> ModuleType | None:
     loaded = "numba" in sys.modules
     if not loaded and (n_rows < ROWS_WORTH_AN_IMPORT or find_spec("numba") is None):
         return None
-    from noneg.sketch import loops_numba
+    from noneg import kernels_numba
 
-    return loops_numba
+    return kernels_numba
 
 
 def add_rows(

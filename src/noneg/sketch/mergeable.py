@@ -235,11 +235,7 @@ class Sketch:
         return self
 
     def __add__(self, other: object) -> Self:
-        if not isinstance(other, Sketch):
-            return NotImplemented
-        total = self.copy()
-        total += other
-        return total
+        return self.copy().__iadd__(other)
 
     def __radd__(self, other: object) -> Self:
         """Support the built-in sum, which starts from 0."""
@@ -248,13 +244,7 @@ class Sketch:
     def __iadd__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
-        if self._weight_kind != other._weight_kind:
-            msg = (
-                f"must be the same in sketches that are added, got "
-                f"{self._weight_kind!r} and {other._weight_kind!r}."
-            )
-            raise InputError("weight_kind", msg)
-        setting, *known = (_agreed(name, self, other) for name in _FACTS[1:])
+        _, setting, *known = (_agreed(name, self, other) for name in _FACTS)
         self._setting, self._knowledge = setting, Knowledge.given(*known)
         merge_into(self._table, other._table)
         return self
@@ -478,7 +468,8 @@ def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
     mine, theirs = getattr(one, name), getattr(other, name)
     if mine is not None and theirs is not None and mine != theirs:
         msg = f"must be the same in sketches that are added, got {mine!r} and {theirs!r}."
-        raise InputError(name, msg, remedy="Omit it from the sketches, and pass it to scores().")
+        omit = "Omit it from the sketches, and pass it to scores()."
+        raise InputError(name, msg, remedy="" if name == "weight_kind" else omit)
     return theirs if mine is None else mine
 
 
