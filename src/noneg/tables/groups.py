@@ -225,8 +225,8 @@ class Grouping:
         """Return the sums of all groups, sorted by name."""
         assert self.table is not None  # noqa: S101 - readers refuse tables without rows
         assert self.ends is not None  # noqa: S101
-        order = sorted(range(len(self.found)), key=self.labels.__getitem__)
-        labels = [self.labels[k] for k in order]
+        labels = sorted(self.found)
+        order = [self.found[label] for label in labels]
         return GroupSums(self.by, labels, self.ends, self.table[order], self.rows[order])
 
 
