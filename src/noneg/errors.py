@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 class Argument:
     """A mention of another argument inside a message, such as ``setting='two-sample'``.
 
+    `call` is the equivalent that a Python caller would write.
+
     Examples
     --------
     >>> mentioned = Argument("setting", "two-sample")
@@ -27,9 +29,10 @@ class Argument:
 
     name: str
     value: str | float = ""
+    call: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value!r}" if self.value != "" else self.name
+        return self.call or (f"{self.name}={self.value!r}" if self.value != "" else self.name)
 
     def told(self, options: Mapping[str, str]) -> str:
         """Return the mention, with the command-line option for the argument if there is one."""

@@ -176,7 +176,8 @@ def _stage_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = str(error).splitlines()[0]
+        # Arrow writes "... Detail: [errno 28] No space left on device".
+        reason = str(error).splitlines()[0].rpartition("] ")[2]
         where = f"the temporary folder {tempfile.gettempdir()!r}, which cannot be written: {reason}"
         msg = (
             f"'source' needs space for its scores in {where}. Set TMPDIR to a folder with "
