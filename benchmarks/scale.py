@@ -27,7 +27,7 @@ FIELDS += ("rows_per_second", "grown_mb", "peak_mb", "note")
 NEEDED = ("noneg", "numpy", "numba", "pyarrow", "duckdb", "polars", "scikit-learn", "torchmetrics")
 SETUP = {
     "noneg": (
-        "import noneg; from noneg.sketch import loops_numba",
+        "import noneg; from noneg import kernels_numba",
         "noneg.read_sketch(path, score='score', label='labeled')",
     ),
     "noneg without numba": (

@@ -317,7 +317,8 @@ class TestRefusals:
         good("recalibrate", file, *TWO_SAMPLE, "--method", "platt", "--save", "c.json")
         Path("one.csv").write_text("score,x\n0.1,1\n", encoding="utf-8")
         said = refused("apply", "c.json", "one.csv", file, "--score", "score", "--out", "o.csv")
-        assert "same columns" in said
+        one, other = repr("one.csv"), repr(str(file))
+        assert f"same columns, but {other} differs from {one}. Write them one by one." in said
         Path("two.csv").write_text("score,x,x\n0.1,1,2\n", encoding="utf-8")
         said = refused("apply", "c.json", "two.csv", "--score", "score", "--out", "o.csv")
         assert "'x' appears twice" in said

@@ -10,9 +10,8 @@ import noneg
 from noneg import PUScores
 from noneg.errors import InputError
 from noneg.groups import by_group, count_limits
-from noneg.sketch.grouped import GroupCounter
 from noneg.tables import batches
-from noneg.tables.groups import group_rows, groups_of
+from noneg.tables.groups import Grouping, group_rows, groups_of
 from noneg.tables.reading import read_grouped
 
 FACTS = {"score": "p", "label": "y", "setting": "one-sample", "prior": 0.3}
@@ -226,7 +225,7 @@ def test_a_stream_gives_the_sums_of_all_rows(monkeypatch):
     whole = by_group(*read_grouped(table, **FACTS, by="g"))
     monkeypatch.setattr(batches, "HELD", 500)
     monkeypatch.setattr(batches, "BATCH", 300)
-    monkeypatch.setattr("noneg.sketch.grouped.CELLS", 600)
+    monkeypatch.setattr("noneg.tables.groups.CELLS", 600)
     streamed = by_group(*read_grouped(table, **FACTS, by="g", exact=False))
     assert streamed.group == whole.group
     for name in ("prior", "bias", "precision", "recall"):
@@ -235,11 +234,10 @@ def test_a_stream_gives_the_sums_of_all_rows(monkeypatch):
 
 
 def test_groups_that_come_late_get_their_rows():
-    counter = GroupCounter(("g",))
-    one, flag = np.array([0]), np.array([False])
-    counter.add([("x",)], one, np.array([0.2]), flag)
-    counter.add([("x",), ("w",)], np.array([1]), np.array([0.7]), ~flag)
-    sums = counter.finished()
+    grouping, flag = Grouping(["g"]), np.array([False])
+    grouping.add(grouping.codes([["x"]]), np.array([0.2]), flag)
+    grouping.add(grouping.codes([["w"]]), np.array([0.7]), ~flag)
+    sums = grouping.finished()
     assert sums.labels == [("w",), ("x",)]
     assert sums.rows.tolist() == [[0, 1], [1, 0]]
 
@@ -330,18 +328,18 @@ def test_redraws_set_no_scale_that_the_observation_does_not():
     deviations, and the mean p-value of calibrated rows would be 0.26 instead of 0.5.
     """
     random, groups, n = np.random.default_rng(1), 1000, 50
-    codes, labels = np.arange(2 * groups) % groups, [(f"{k:05d}",) for k in range(groups)]
+    labels = [f"{k:05d}" for k in range(groups)]
     flags, score = np.arange(2 * groups) >= groups, np.full(2 * groups, 0.3)
     p_values = []
     for trial in range(40):
         seen = random.binomial(n, 0.15, groups)
-        counter = GroupCounter(("g",))
-        counter.add(labels, codes, score, flags, np.concatenate([n - seen, seen]).astype(float))
+        weight = np.concatenate([n - seen, seen]).astype(float)
+        sums = group_rows(labels * 2, score, flags, weight=weight)
         kinds = {"positive_weight": [seen.sum()], "unlabeled_weight": [n * groups - seen.sum()]}
         scores = PUScores([0.3], [0.3], setting="one-sample", prior=0.3, **kinds)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("noneg.groups.REDRAWS", 49)
-            p_values.append(noneg.groups._equal(scores, counter.finished(), trial)[0])
+            p_values.append(noneg.groups._equal(scores, sums, trial)[0])
     assert abs(np.mean(p_values) - 0.5) < 3.0 / np.sqrt(12 * len(p_values))
 
 

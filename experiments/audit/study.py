@@ -21,7 +21,7 @@ from noneg import PUScores, estimate
 from noneg.audit.estimates import Contrast, Draws, Review, interval
 from noneg.audit.planning import Planner
 from noneg.audit.reading import Answers
-from noneg.audit.sequences import Bets, equation
+from noneg.audit.sequences import capital, equation
 from noneg.audit.strata import Strata
 from noneg.audit.targets import Target
 from noneg.prior import estimate_prior
@@ -291,10 +291,9 @@ def follow(prior: float, model: str, target: str, trials: int, looks: int) -> It
 
     for one in plans(trials, plan):
         answers = one.answers(rng, sequential=True)
-        bets = Bets(answers, answers.code.astype(float))
         theta = np.concatenate([one.truth, np.linspace(0.0, 1.0, 51)])
-        capital = bets.capital(*equation(one.targets[0], one.census, theta), 0.05)
-        ever = capital.max(axis=0) >= np.log(2.0 / 0.05)
+        most = capital(answers, *equation(one.targets[0], one.census, theta), 0.05).max(axis=0)
+        ever = most >= np.log(2.0 / 0.05)
         yield {"excluded": ever[0], "width": (~ever[1:]).mean()}
 
 

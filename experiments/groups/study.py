@@ -20,9 +20,9 @@ from scipy.special import expit
 from experiments.study import SETTINGS, Run, Study, cells, seeded
 from experiments.tables import Row, averaged, means
 from noneg import PUScores
-from noneg.groups import BY_DEFAULT, Group, GroupTable, by_group, sums_of_laws
+from noneg.groups import BY_DEFAULT, Group, GroupTable, by_group
 from noneg.metrics import RECOMMENDED
-from noneg.sketch.grouped import GroupCounter
+from noneg.tables.groups import Grouping
 
 GRID = np.linspace(-6.0, 6.0, 400)
 SCORES = expit(GRID)
@@ -79,14 +79,14 @@ class World:
             unlabeled = unlabeled - labeled
         s, flags = np.tile(SCORES, 2 * self.share.size), np.repeat([False, True], mass.size)
         weight = np.concatenate([unlabeled, labeled]).astype(float)
-        counter = GroupCounter(("group",))
-        codes = np.tile(np.repeat(np.arange(self.share.size), GRID.size), 2)
-        counter.add([(str(k),) for k in range(self.share.size)], codes, s, flags, weight)
+        grouping = Grouping(["group"])
+        codes = np.repeat(grouping.codes([np.arange(self.share.size)]), GRID.size)
+        grouping.add(np.tile(codes, 2), s, flags, weight)
         if setting == "labeled":
-            return PUScores.from_labels(flags, s, sample_weight=weight), counter.finished()
+            return PUScores.from_labels(flags, s, sample_weight=weight), grouping.finished()
         known = {"prior": self.prior, "setting": setting}
         scores = PUScores.from_pu_labels(flags, s, sample_weight=weight, **known)
-        return scores, counter.finished()
+        return scores, grouping.finished()
 
     def truth(self, members: list[int], ends: np.ndarray) -> dict[str, float]:
         """Return the metrics for several groups together; `ends` are the bin edges for the
@@ -148,10 +148,10 @@ def _inside(world: World, scores: PUScores, sums: object, table: object) -> list
     pooled = sums.pooled(np.isin(sums.names, small), "other")
     members = [[int(name)] for name in table.group[: sums.n_groups - len(small)]]
     members += [[int(name) for name in small]] * bool(small)
-    total = sums_of_laws(scores, pooled, pooled.table.sum(axis=(0, 1)))
+    total = pooled.of_laws(scores, pooled.table.sum(axis=(0, 1)))
     truths = []
     for k, group in enumerate(members):
-        own = Group(scores, pooled.ends, sums_of_laws(scores, pooled, pooled.table[k]), total)
+        own = Group(scores, pooled.ends, pooled.of_laws(scores, pooled.table[k]), total)
         ends = own.coarse().edges if RECOMMENDED in table.metrics else np.ones(1)
         truths.append(world.truth(group, ends))
     found = []

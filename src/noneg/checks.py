@@ -164,7 +164,12 @@ def check_prior_given(setting: Setting, prior: object, interval: object = None) 
     """Require a prior or an interval unless the labels determine the prior; then, reject both."""
     if not is_labeled(setting) and prior is None and interval is None:
         raise missing_prior(setting)
-    for name, value in (("prior", prior), ("prior_interval", interval)):
+    check_undetermined(setting, prior=prior, prior_interval=interval)
+
+
+def check_undetermined(setting: Setting, **known: object) -> None:
+    """Raise an error for the first thing known about the prior if the labels determine it."""
+    for name, value in known.items():
         if is_labeled(setting) and value is not None:
             raise determined(name, value)
 
@@ -193,14 +198,8 @@ def check_selection(selection: Any) -> float:  # noqa: ANN401
     >>> check_selection(2)
     2.0
     """
-    rule = "must be a number of at least 1 (1 means that labeled positives are a random sample)"
-    try:
-        factor = float(selection)
-    except (TypeError, ValueError):
-        raise InputError("selection", rule, value=selection) from None
-    if not 1.0 <= factor < np.inf:
-        raise InputError("selection", rule, value=selection)
-    return factor
+    rule = "a number of at least 1 (1 means that labeled positives are a random sample)"
+    return check_number(selection, "selection", rule, lambda x: x >= 1.0)
 
 
 def least_prior(share: float, n: float) -> float:

@@ -31,9 +31,8 @@ from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate, Table, aligned, end_columns, plain, plain_fields
 from noneg.scores import PUScores
 from noneg.sentences import Notice, notice, say
-from noneg.sketch.grouped import GroupSums
 from noneg.tables import read
-from noneg.tables.groups import groups_of
+from noneg.tables.groups import GroupSums, groups_of
 from noneg.tables.reading import read_grouped
 from noneg.theory import bias_bound, labeled_bias_bound
 from noneg.verdict import Verdict, decide

@@ -45,7 +45,7 @@ from noneg.metrics import METRICS, RECOMMENDED
 from noneg.registry import registered_rules
 from noneg.results import SHOWN_ROWS, Estimate, Table, aligned, plain_fields
 from noneg.shares import clopper_pearson
-from noneg.sketch.grouped import Group, kish, sums_of_laws
+from noneg.tables.groups import Group, kish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from noneg.intervals import Limits
     from noneg.rules import Rule
     from noneg.scores import PUScores
-    from noneg.sketch.grouped import GroupSums, Slopes
+    from noneg.tables.groups import GroupSums, Slopes
 
 
 # Titles of the columns in every table.
@@ -194,9 +194,9 @@ def by_group(
     each = level ** (1.0 / pooled.n_groups)
     found = {name: np.empty((3, pooled.n_groups)) for name in measures}
     # The rows of all groups, which determine the noise of shares.
-    total = sums_of_laws(scores, pooled, pooled.table.sum(axis=(0, 1)))
+    total = pooled.of_laws(scores, pooled.table.sum(axis=(0, 1)))
     for k in range(pooled.n_groups):
-        group = Group(scores, pooled.ends, sums_of_laws(scores, pooled, pooled.table[k]), total)
+        group = Group(scores, pooled.ends, pooled.of_laws(scores, pooled.table[k]), total)
         for name, measure in measures.items():
             found[name][:, k] = measure(group, each)
     p_value, gaps, worst_p = _equal(scores, pooled, seed)
@@ -269,7 +269,7 @@ def _small(scores: PUScores, groups: GroupSums) -> Flags:
 
 def _expected_shares(scores: PUScores, groups: GroupSums) -> Floats:
     """Return each group's share of the scores of all rows, or of the rows if all scores are 0."""
-    sums = sums_of_laws(scores, groups, groups.table.sum(axis=1))
+    sums = groups.of_laws(scores, groups.table.sum(axis=1))
     mass = sums[:, 2] if sums[:, 2].any() else sums[:, 1]
     share: Floats = mass / mass.sum()
     return share
@@ -624,9 +624,7 @@ def _equal(
     scores: PUScores, groups: GroupSums, seed: int
 ) -> tuple[float | None, Floats, float | None]:
     """Test whether all groups are calibrated up to one factor, and measure how far each is off."""
-    binned = binned_sums(
-        scores, np.zeros(0), sums_of_laws(scores, groups, groups.table.sum(axis=1))
-    )
+    binned = binned_sums(scores, np.zeros(0), groups.of_laws(scores, groups.table.sum(axis=1)))
     mean = float(binned.score.sum())
     if groups.n_groups == 1 or mean == 0.0 or scores.selection > 1.0:
         return None, np.zeros(groups.n_groups), None

@@ -310,7 +310,7 @@ def count_above(unlabeled: Floats, positive: Floats) -> tuple[Floats, Floats, Fl
     order = np.argsort(both, kind="stable")
     ordered, from_positive = both[order], order >= unlabeled.size
     first = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: both.size])
-    positive_below = np.cumsum(from_positive)[first] - from_positive[first]
+    positive_below: Integers = np.cumsum(from_positive)[first] - from_positive[first]
     below = first - positive_below, positive_below
     n_unlabeled, n_positive = (
         np.append(0.0, group.size - count[::-1])

@@ -86,11 +86,9 @@ class Knowledge:
 
     def check_setting(self, setting: Setting) -> None:
         """Raise an error for a prior that the labels determine."""
-        if checks.check_setting(setting) != "labeled":
-            return
-        for name in ("prior_interval", "prior"):  # An interval implies a prior.
-            if getattr(self, name) is not None:
-                raise checks.determined(name, getattr(self, name))
+        setting = checks.check_setting(setting)
+        # An interval implies a prior.
+        checks.check_undetermined(setting, prior_interval=self.prior_interval, prior=self.prior)
 
 
 NOTHING = Knowledge()

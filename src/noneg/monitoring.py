@@ -58,7 +58,7 @@ from noneg.results import Estimate, Record, Table, aligned, end_columns, plain_f
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -144,8 +144,8 @@ def label_shift(
     >>> found.prior.low < 0.2 < found.prior.high, found.shape_p > 0.05
     (True, True)
     """
-    old, rows = _scores(reference, "reference"), _scores(new, "new")
-    _check_settings(old, rows, "new")
+    old = _scores(reference, "reference")
+    rows = _scores(new, "new", old)
     edges = _edges(old)
     return _told(old, Counts.of(old, edges), Counts.of(rows, edges), check_level(level))
 
@@ -462,13 +462,14 @@ def monitor(
     """
     level, watched = check_level(level), [find_metric(name, "metrics") for name in metrics]
     stream = iter(periods.items() if isinstance(periods, Mapping) else periods)
-    name, first = ("reference", reference) if reference is not None else _first(stream)
+    name, first = next(stream, ("", None)) if reference is None else ("reference", reference)
+    if first is None:
+        raise InputError("periods", "must not be empty")
     start = _scores(first, "reference")
     edges = _edges(start)
     old, counted, looks = Counts.of(start, edges), [], []
     for number, (title, period) in enumerate(stream, 1):
-        rows = _scores(period, "periods")
-        _check_settings(start, rows, "periods")
+        rows = _scores(period, "periods", start)
         counts, part = Counts.of(rows, edges), spent(number, level) / 2.0
         prior = _told(start, old, counts, 1.0 - part).prior
         counted.append(counts)
@@ -484,24 +485,18 @@ def monitor(
     return _judged(start, old, counted, base, looks, level, threshold)
 
 
-def _first(stream: Iterator[tuple[str, PUScores | Sketch]]) -> tuple[str, PUScores | Sketch]:
-    for found in stream:
-        return found
-    raise InputError("periods", "must not be empty")
-
-
-def _scores(period: PUScores | Sketch, argument: str) -> PUScores:
+def _scores(
+    period: PUScores | Sketch, argument: str, reference: PUScores | None = None
+) -> PUScores:
+    """Return the rows of the reference, which need a prior, or of a period to compare with it."""
     scores = period if isinstance(period, PUScores) else period.scores()
-    if argument == "reference" and scores.prior is None:
+    if reference is None and scores.prior is None:
         rule = "must have a prior: the share of positives in that period"
         raise InputError(argument, rule, remedy="Pass prior=, or estimate it first.")
-    return scores
-
-
-def _check_settings(reference: PUScores, scores: PUScores, argument: str) -> None:
-    if scores.setting != reference.setting:
+    if reference is not None and scores.setting != reference.setting:
         rule = f"must have the same setting as the reference, {reference.setting!r}"
         raise InputError(argument, rule, value=scores.setting)
+    return scores
 
 
 def _look(

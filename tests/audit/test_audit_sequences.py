@@ -6,7 +6,7 @@ from audit.worlds import planned, table
 
 from noneg import audit
 from noneg.audit.reading import Answers
-from noneg.audit.sequences import Bets, equation, sequence
+from noneg.audit.sequences import capital, equation, sequence
 from noneg.audit.targets import Target
 from noneg.errors import InputError
 
@@ -46,9 +46,8 @@ def test_the_truth_survives_every_look(name):
     for seed in range(60):
         design = planned(score, flags, 250, NAMES, prior=0.25, sequential=True, seed=seed)
         code = y[np.array(design.id, dtype=int)].astype(int)
-        bets = Bets(Answers(design, code, 0, 0), code.astype(float))
-        capital = bets.capital(*equation(target, design.census, np.array([truth])), 0.2)
-        lost += capital.max() >= np.log(2.0 / 0.2)
+        pair = equation(target, design.census, np.array([truth]))
+        lost += capital(Answers(design, code, 0, 0), *pair, 0.2).max() >= np.log(2.0 / 0.2)
     # With 60 trials, a share of 20% has a standard deviation of 5.2%.
     assert lost / 60 <= 0.2 + 3 * 0.052
 
@@ -56,7 +55,7 @@ def test_the_truth_survives_every_look(name):
 def test_intervals_shrink_and_hold_the_truth(world):
     score, y, flags, answers = world
     for name, value in truths(score, y, flags).items():
-        found = sequence(Target.parse(name), answers, answers.code.astype(float), 0.95)
+        found = sequence(Target.parse(name), answers, 0.95)
         assert (np.diff(found.low) >= -1e-9).all()
         assert (np.diff(found.high) <= 1e-9).all()
         assert found.low[-1] <= value <= found.high[-1]

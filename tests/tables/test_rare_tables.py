@@ -80,10 +80,10 @@ def test_what_labels_mean(label, means):
 def test_a_full_temporary_folder_is_distinguished_from_other_errors():
     with (
         pytest.raises(OSError, match=r"needs space for its scores .* Set TMPDIR"),
-        _stage_errors("stage-folder"),
+        _stage_errors(),
     ):
-        raise duckdb.IOException('Could not write file "stage-folder/x": No space left on device')
-    with pytest.raises(duckdb.IOException, match="elsewhere"), _stage_errors("stage-folder"):
+        raise OSError("No space left on device")
+    with pytest.raises(duckdb.IOException, match="elsewhere"), _stage_errors():
         raise duckdb.IOException("elsewhere")
 
 

@@ -155,7 +155,7 @@ def test_rows_are_sketched_as_soon_as_there_are_too_many(columns, tmp_path, monk
 @pytest.mark.parametrize("wrong", [1.5, np.nan])
 @pytest.mark.parametrize("exact", [True, False, None])
 def test_a_wrong_score_is_named_by_its_row_in_any_batch(exact, wrong, tmp_path, monkeypatch):
-    """Scores are checked when they are counted, or when they are kept until there are too many."""
+    """Scores are checked before they are counted, or kept until there are too many."""
     monkeypatch.setattr(reading, "EXACT_ROWS", 3000)
     monkeypatch.setattr(files, "BATCH", 2048)
     for row in (100, 3500, 7000):

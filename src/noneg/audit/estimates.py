@@ -290,6 +290,8 @@ class Contrast:
         self.answers, self.draws, self.rng = answers, draws, rng
         self.design = design = answers.design
         self.features = design.census.features(design.positive_score, design.positive_rank)
+        # The merged stratum of each labeled positive.
+        self.at = answers.joined[np.maximum(design.positive_stratum, 0)]
 
     def agreement(self, target: Target, audit: Estimate) -> Agreement:
         """Test one metric, and combine both sources if they agree."""
@@ -310,7 +312,7 @@ class Contrast:
         found = review.y > 0.0
         if not found.any() or np.ptp(own) <= ROUNDING * max(1.0, float(np.abs(own).max())):
             return 1.0
-        at, n = self._strata(), review.size.size
+        at, n = self.at, review.size.size
         share = np.bincount(at, minlength=n) / at.size
         mean, square = _moments(own, at, n)
         rate = review.count / review.size
@@ -325,10 +327,6 @@ class Contrast:
             null = np.nan_to_num(np.abs(total / k.sum(axis=1) - middle))
         here = abs(float(f[found].mean()) - middle)
         return float((1 + (null >= here - ROUNDING).sum()) / (null.size + 1))
-
-    def _strata(self) -> Places:
-        """Return the merged stratum of each labeled positive."""
-        return self.answers.joined[np.maximum(self.design.positive_stratum, 0)]
 
     def _fused(
         self, target: Target, audit: Estimate, gradient: Floats, own: Floats
@@ -365,9 +363,9 @@ class Contrast:
         For each range, compute its share among hidden positives divided by its share among labeled
         ones. The factor is the largest of these ratios and their inverses.
         """
-        review, at, group_of = self.draws.review, self._strata(), self._ranges()
+        review, group_of = self.draws.review, self._ranges()
         in_range = np.eye(group_of.max() + 1)[group_of]
-        labeled = np.bincount(at, minlength=review.size.size) @ in_range
+        labeled = np.bincount(self.at, minlength=review.size.size) @ in_range
         found = review.by_stratum[:, 0] @ in_range
         value = _ratios(found, labeled / labeled.sum())
         counts = self._gammas(found, in_range)
@@ -407,7 +405,7 @@ class Contrast:
         cuts = np.quantile(design.positive_score, np.arange(1, GROUPS) / GROUPS)
         found = np.searchsorted(cuts, score)
         # Each range needs labeled positives for comparison.
-        filled = np.unique(found[self._strata()])
+        filled = np.unique(found[self.at])
         return np.clip(np.searchsorted(filled, found), 0, filled.size - 1)
 
 

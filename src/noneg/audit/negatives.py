@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from noneg.checks import check_scores, check_setting, is_pooled
+from noneg.checks import check_filled, check_scores, check_setting, is_pooled
 from noneg.errors import InputError
 from noneg.laws import placements
 from noneg.results import Record
@@ -124,17 +124,12 @@ def known_negatives(
     >>> found.reviewed_auroc
     1.0
     """
-    names = ("positive", "negative", "unlabeled")
-    groups = [
-        check_scores(x, name)
-        for x, name in zip((positive, negative, unlabeled), names, strict=True)
-    ]
-    p, n, u = groups
+    groups = {"positive": positive, "negative": negative, "unlabeled": unlabeled}
+    p, n, u = (check_scores(x, name) for name, x in groups.items())
     if check_setting(setting) == "labeled":
         raise InputError("setting", "must not be 'labeled' if some rows are unlabeled")
-    for name, group in zip(names, groups, strict=True):
-        if not group.size:
-            raise InputError(name, "must contain at least one row, got none")
+    for name, x in zip(groups, (p, n, u), strict=True):
+        check_filled(x.size, name, "row")
     one = is_pooled(setting)
     rows = n.size + u.size + (p.size if one else 0)
     rank = _auroc(n, np.concatenate([n, u]))

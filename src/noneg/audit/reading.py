@@ -495,8 +495,7 @@ def _sequences(answers: Answers, until: Mapping[str, float], level: float) -> di
     if (answers.code == UNSURE).any():
         rule = "cannot be used with unsure or skipped answers"
         raise InputError("until", rule, remedy="Resolve them, or omit --until.")
-    y = (answers.code == POSITIVE).astype(np.float64)
-    return {name: sequence(Target.parse(name, "until"), answers, y, level) for name in until}
+    return {name: sequence(Target.parse(name, "until"), answers, level) for name in until}
 
 
 def _notes(answers: Answers) -> list[str]:

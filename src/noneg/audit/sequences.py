@@ -88,56 +88,51 @@ def equation(target: Target, census: Census, theta: Floats) -> tuple[Floats, Flo
     return a, a @ known - right
 
 
-class Bets:
-    """Rows in review order, as bets on any equation."""
+def capital(answers: Answers, a: Floats, b: Floats, alpha: float) -> Floats:
+    """Return the larger capital of the two bettors after each review, shape (rows, thetas).
 
-    def __init__(self, answers: Answers, y: Floats) -> None:
-        design, n = answers.design, answers.code.size
-        self.stratum, self.y = design.stratum[:n], y
-        self.features = answers.features
-        self.size, self.share, self.corners = design.size, design.share, design.corners
-
-    def capital(self, a: Floats, b: Floats, alpha: float) -> Floats:
-        """Return the larger capital of the two bettors after each review, shape (rows, thetas)."""
-        left, seen = self.size.copy(), np.zeros(a.shape[1])
-        ends = self.corners @ a.T
-        low, high = np.minimum(ends.min(axis=1), 0.0), np.maximum(ends.max(axis=1), 0.0)
-        wealth, out = np.zeros((2, b.size)), []
-        mean, square = np.zeros(b.size), np.zeros(b.size)
-        for t, (h, y, f) in enumerate(zip(self.stratum, self.y, self.features, strict=True)):
-            share = np.where(left > 0.0, self.share, 0.0)
-            share /= share.sum()
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = np.where(share > 0.0, left / share, 0.0)
-            base = a @ seen + b
-            least = base + (reach[:, None] * low).min(axis=0)
-            most = base + (reach[:, None] * high).max(axis=0)
-            x = base + reach[h] * y * (a @ f)
-            scale = np.maximum(most - least, 1e-300)
-            spread = (scale**2 / 4.0 + square) / (t + 1.0)
-            size = np.sqrt(2.0 * np.log(2.0 / alpha) / (spread * (t + 1.0) * np.log(t + 2.0)))
-            for side, (sign, worst) in enumerate(((1.0, -least), (-1.0, most))):
-                bet = np.minimum(size, STAKE / np.maximum(worst, 1e-300))
-                wealth[side] += np.log1p(np.maximum(sign * bet * x, -1.0 + 1e-12))
-            mean += (x - mean) / (t + 1.0)
-            square += (x - mean) ** 2
-            seen = seen + y * f
-            left[h] -= 1.0
-            out.append(wealth.max(axis=0))
-        return np.array(out)
+    Every answer must be positive or negative.
+    """
+    design = answers.design
+    left, seen = design.size.copy(), np.zeros(a.shape[1])
+    stratum = design.stratum[: answers.code.size]
+    ends = design.corners @ a.T
+    low, high = np.minimum(ends.min(axis=1), 0.0), np.maximum(ends.max(axis=1), 0.0)
+    wealth, out = np.zeros((2, b.size)), []
+    mean, square = np.zeros(b.size), np.zeros(b.size)
+    for t, (h, y, f) in enumerate(zip(stratum, answers.code, answers.features, strict=True)):
+        share = np.where(left > 0.0, design.share, 0.0)
+        share /= share.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(share > 0.0, left / share, 0.0)
+        base = a @ seen + b
+        least = base + (reach[:, None] * low).min(axis=0)
+        most = base + (reach[:, None] * high).max(axis=0)
+        x = base + reach[h] * y * (a @ f)
+        scale = np.maximum(most - least, 1e-300)
+        spread = (scale**2 / 4.0 + square) / (t + 1.0)
+        size = np.sqrt(2.0 * np.log(2.0 / alpha) / (spread * (t + 1.0) * np.log(t + 2.0)))
+        for side, (sign, worst) in enumerate(((1.0, -least), (-1.0, most))):
+            bet = np.minimum(size, STAKE / np.maximum(worst, 1e-300))
+            wealth[side] += np.log1p(np.maximum(sign * bet * x, -1.0 + 1e-12))
+        mean += (x - mean) / (t + 1.0)
+        square += (x - mean) ** 2
+        seen = seen + y * f
+        left[h] -= 1.0
+        out.append(wealth.max(axis=0))
+    return np.array(out)
 
 
-def sequence(target: Target, answers: Answers, y: Floats, level: float) -> Sequence:
+def sequence(target: Target, answers: Answers, level: float) -> Sequence:
     """Return the confidence sequence for a metric of the table.
 
     The values that are not excluded are found on a grid, and each end is extended by one step.
     """
     check_sequential(target, answers)
     census, alpha = answers.design.census, 1.0 - level
-    bets, limit = Bets(answers, y), np.log(2.0 / alpha)
     theta = np.linspace(*target.range, GRID)
-    ever = np.maximum.accumulate(bets.capital(*equation(target, census, theta), alpha), axis=0)
-    alive = ever < limit
+    found = capital(answers, *equation(target, census, theta), alpha)
+    alive = np.maximum.accumulate(found, axis=0) < np.log(2.0 / alpha)
     step = theta[1] - theta[0]
     low = np.where(alive.any(axis=1), theta[alive.argmax(axis=1)] - step, theta[0])
     high = np.where(alive.any(axis=1), theta[::-1][alive[:, ::-1].argmax(axis=1)] + step, theta[-1])

@@ -11,7 +11,8 @@ estimated. The influence of a row is the derivative with respect to the totals.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -149,10 +150,11 @@ class Census:
     base: Mapping[str, float]
     edges: Floats
     score: Floats
-    place: Mapping[str, int] = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "place", {name: k for k, name in enumerate(self.names)})
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Position of each feature."""
+        return {name: k for k, name in enumerate(self.names)}
 
     @classmethod
     def of(

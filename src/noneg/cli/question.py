@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from noneg.results import Estimate
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
-    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Columns
+    from noneg.tables.groups import GroupSums
 
 STANDARD_INPUT = "-"
 

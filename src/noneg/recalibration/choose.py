@@ -19,12 +19,12 @@ from scipy.special import logit
 from noneg.calibration.interval import Masses
 from noneg.calibration.proper import scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
-from noneg.checks import check_count, check_level, is_labeled
+from noneg.checks import check_count, check_level
 from noneg.errors import InputError
 from noneg.likelihood import log_likelihood, row_by_row
 from noneg.metrics import METRICS
 from noneg.performance.ordering import find_criterion
-from noneg.performance.paired import Differences, PairedRows
+from noneg.performance.paired import Contrast, Differences, PairedRows
 from noneg.recalibration import logistic, maps
 from noneg.recalibration.base import (
     Calibrator,
@@ -281,12 +281,10 @@ def _by_loss(
 
 def _gap_error(rows: PairedRows, loss: Loss, prior: float, pair: tuple[str, str]) -> float:
     """Return the standard error of the difference between two expected losses."""
-    gains, base = rows.gains(loss, *pair)
-    gain, by_gain = rows.centered(rows.masses.positive, gains)
-    _, by_base = rows.centered(rows.masses.marginal, base)
-    each = prior * by_gain + by_base
-    if is_labeled(rows.setting):
-        each += gain * rows.prior_part
+    contrast = Contrast.of_loss(loss, *(rows.columns[name] for name in pair))
+    by_row, value = contrast.smooth(rows)
+    slopes = value(np.array([prior]))[1][: len(by_row), 0]
+    each = slopes @ by_row
     return float(np.sqrt(rows.masses.count @ each**2))
 
 

@@ -149,14 +149,20 @@ def empty_table(kind: Kind) -> Floats:
     return table
 
 
+def sums_by_group(table: Floats) -> tuple[Floats, Floats]:
+    """Return the columns of a table for unlabeled rows, and those for labeled positives."""
+    k = table.shape[1] // 2 - 1
+    return table[:, :k], table[:, k : 2 * k]
+
+
 def fast_loops(n_rows: int) -> ModuleType | None:
     """Return the numba version if it is loaded or worthwhile for this many rows, else None."""
     loaded = "numba" in sys.modules
     if not loaded and (n_rows < ROWS_WORTH_AN_IMPORT or find_spec("numba") is None):
         return None
-    from noneg.sketch import loops_numba
+    from noneg import kernels_numba
 
-    return loops_numba
+    return kernels_numba
 
 
 def add_rows(
@@ -165,20 +171,14 @@ def add_rows(
     scores: Floats,
     weights: Floats | None,
     fast: ModuleType | None = None,
-) -> int:
-    """Add checked rows; return the index of the first row with a score outside [0, 1], or -1.
-
-    Rows before it may already have been added, so a table with such a row must be discarded.
-    """
+) -> None:
+    """Add checked rows, with the numba version if given."""
     if fast is not None:
-        return int(fast.add_rows(table, flags, scores, weights))
-    inside = (scores >= 0.0) & (scores <= 1.0)
-    if not inside.all():
-        return int(np.argmin(inside))
+        fast.add_rows(table, flags, scores, weights)
+        return
     for start in range(0, scores.size, CHUNK):
         piece = slice(start, start + CHUNK)
         _add_chunk(table, flags[piece], scores[piece], None if weights is None else weights[piece])
-    return -1
 
 
 def _add_chunk(table: Floats, flags: Flags, scores: Floats, weights: Floats | None) -> None:
@@ -229,36 +229,35 @@ def pu_scores(
 ) -> PUScores:
     """Return the rows of a table as weighted points."""
     knowledge.check_setting(setting)
-    k = len(SUMS[kind])
     table = table[table[:, -1] >= 0.0]
-    groups = table[:, :k], table[:, k : 2 * k]
-    cells = _cells(table, k)
+    groups, cells = sums_by_group(table), _cells(table)
     counts = [cells.counts(group[:, 0], _mean(group, cells.low)) for group in groups]
-    place = _places(table, cells, counts, setting)
+    place = _places(groups, cells, counts, setting)
     unlabeled = _group(groups[0], cells, counts[0], place)
     positives = _rated if kind == "propensity" else _group
     rows = SplitRows(unlabeled, positives(groups[1], cells, counts[1], place))
     return PUScores._build(rows, knowledge, setting)  # noqa: SLF001 - rows are ready
 
 
-def _cells(table: Floats, k: int) -> Cells:
+def _cells(table: Floats) -> Cells:
     """Divide the buckets that contain a large share of either group."""
-    groups = [_mass(table[:, part : part + k]) for part in (0, k)]
+    groups = [masses(sums) for sums in sums_by_group(table)]
     shares = np.max([mass / (mass.sum() or 1.0) for mass in groups], axis=0)
     # Scores of exactly 0 share the first bucket with scores below 2^-64 and determine its position.
     low, high = table[:, -2], np.where(table[:, -2] < SMALLEST, table[:, -2], table[:, -1])
     return Cells.cut(low, high, shares)
 
 
-def _places(table: Floats, cells: Cells, counts: list[Floats], setting: Setting) -> Floats:
+def _places(
+    groups: tuple[Floats, Floats], cells: Cells, counts: list[Floats], setting: Setting
+) -> Floats:
     """Return one score per cell, such that each bucket keeps its sum of marginal scores.
 
     Both groups share these scores. Separate means would break all ties between rows of a cell in
     the same direction, which changes areas and suprema to first order in the width; with a shared
     mean, the sums of the positive distribution are off only to second order.
     """
-    k = (table.shape[1] - 2) // 2
-    unlabeled, positive = table[:, :k], table[:, k : 2 * k]
+    unlabeled, positive = groups
     if not checks.is_pooled(setting):
         alone = unlabeled[:, 0] == 0.0
         marginal = np.where(alone[:, None], positive, unlabeled)
@@ -268,13 +267,13 @@ def _places(table: Floats, cells: Cells, counts: list[Floats], setting: Setting)
     return cells.places(counted, _mean(marginal, cells.low))
 
 
-def _mass(sums: Floats) -> Floats:
+def masses(sums: Floats) -> Floats:
     """Return the number of rows of a group in each bucket, or the sum of importance weights."""
     return sums[:, 0 if sums.shape[1] == len(SUMS["frequency"]) else 1]
 
 
 def _mean(sums: Floats, otherwise: Floats) -> Floats:
-    mass = _mass(sums)
+    mass = masses(sums)
     return np.divide(sums[:, -1], mass, out=otherwise.copy(), where=mass > 0.0)
 
 

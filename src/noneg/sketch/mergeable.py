@@ -18,7 +18,17 @@ from noneg.kernels import bucket_of
 from noneg.knowledge import Knowledge
 from noneg.results import count
 from noneg.scores import labeled_columns
-from noneg.sketch.forms import GRIDS, SUMS, add_rows, empty_table, fast_loops, merge_into, pu_scores
+from noneg.sketch.forms import (
+    GRIDS,
+    SUMS,
+    add_rows,
+    empty_table,
+    fast_loops,
+    masses,
+    merge_into,
+    pu_scores,
+    sums_by_group,
+)
 
 if TYPE_CHECKING:
     import os
@@ -196,7 +206,7 @@ class Sketch:
 
     def add_sums(
         self,
-        group: int,
+        group: int | NDArray[np.int64],
         bucket: NDArray[Any],
         sums: NDArray[np.float64],
         low: NDArray[np.float64],
@@ -207,12 +217,11 @@ class Sketch:
         The columns of `sums` are those of `noneg.sketch.forms.SUMS`. Rows for the same bucket add
         up.
         """
-        k, place = len(SUMS[self._weight_kind]), bucket.astype(np.int64)
-        other = empty_table(self._weight_kind)
-        np.add.at(other[:, group * k : (group + 1) * k], place, sums)
-        np.minimum.at(other[:, -2], place, low)
-        np.maximum.at(other[:, -1], place, high)
-        self.add_table(other)
+        k, place = sums.shape[1], bucket.astype(np.int64)
+        columns = np.reshape(group, (-1, 1)) * k + np.arange(k)
+        np.add.at(self._table, (place[:, None], columns), sums)
+        np.minimum.at(self._table[:, -2], place, low)
+        np.maximum.at(self._table[:, -1], place, high)
 
     def add_table(self, table: NDArray[np.float64]) -> Self:
         """Add a table as in `noneg.sketch.forms`, with the columns of this weight kind.
@@ -226,11 +235,7 @@ class Sketch:
         return self
 
     def __add__(self, other: object) -> Self:
-        if not isinstance(other, Sketch):
-            return NotImplemented
-        total = self.copy()
-        total += other
-        return total
+        return self.copy().__iadd__(other)
 
     def __radd__(self, other: object) -> Self:
         """Support the built-in sum, which starts from 0."""
@@ -239,28 +244,14 @@ class Sketch:
     def __iadd__(self, other: object) -> Self:
         if not isinstance(other, Sketch):
             return NotImplemented
-        if self._weight_kind != other._weight_kind:
-            msg = (
-                f"must be the same in sketches that are added, got "
-                f"{self._weight_kind!r} and {other._weight_kind!r}."
-            )
-            raise InputError("weight_kind", msg)
-        known = Knowledge.given(
-            *(_agreed(name, self, other) for name in ("prior", "prior_interval"))
-        )
-        self._setting, self._knowledge = _agreed("setting", self, other), known
+        _, setting, *known = (_agreed(name, self, other) for name in _FACTS)
+        self._setting, self._knowledge = setting, Knowledge.given(*known)
         merge_into(self._table, other._table)
         return self
 
     def copy(self) -> Self:
         """Return an independent copy of the sketch."""
-        twin = type(self)(
-            weight_kind=self._weight_kind,
-            setting=self._setting,
-            prior=self.prior,
-            prior_interval=self.prior_interval,
-        )
-        return twin.add_table(self._table.copy())
+        return type(self)(**self._facts()).add_table(self._table.copy())
 
     __copy__ = copy
 
@@ -319,19 +310,18 @@ class Sketch:
     @property
     def n_unlabeled(self) -> int:
         """Number of rows that are not labeled positive."""
-        return int(self._table[:, 0].sum())
+        return int(sums_by_group(self._table)[0][:, 0].sum())
 
     @property
     def n_positive(self) -> int:
         """Number of labeled positives."""
-        return int(self._table[:, len(SUMS[self._weight_kind])].sum())
+        return int(sums_by_group(self._table)[1][:, 0].sum())
 
     @property
     def masses(self) -> tuple[float, float]:
         """Total weight of unlabeled rows and of positives; their number if there are no weights."""
-        k = len(SUMS[self._weight_kind])
-        column = 0 if self._weight_kind == "frequency" else 1
-        return float(self._table[:, column].sum()), float(self._table[:, k + column].sum())
+        unlabeled, positive = (masses(sums).sum() for sums in sums_by_group(self._table))
+        return float(unlabeled), float(positive)
 
     @property
     def nbytes(self) -> int:
@@ -429,8 +419,10 @@ class Sketch:
             raise InputError("path", f"is not a complete sketch: {str(file)!r}: {error}") from error
 
     def _head(self) -> dict[str, object]:
-        facts = {name: getattr(self, name) for name in _FACTS}
-        return {"schema": SCHEMA, "buckets": GRIDS[self.weight_kind].size, **facts}
+        return {"schema": SCHEMA, "buckets": GRIDS[self.weight_kind].size, **self._facts()}
+
+    def _facts(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FACTS}
 
     def _occupied(self) -> tuple[NDArray[np.int64], dict[str, NDArray[Any]]]:
         """Return the occupied buckets, and the columns of the table there; counts are integers."""
@@ -458,10 +450,8 @@ class Sketch:
             _require(bucket_of(column, grid) == index, name, "lie in its bucket", column)
         _require(low <= high, "low", "be at most 'high'", low)
         for group in GROUPS:
-            names = SUMS[head["weight_kind"]]
-            _check_group(
-                {f"{group}_{name}": values[f"{group}_{name}"] for name in names}, low, high
-            )
+            names = (f"{group}_{name}" for name in SUMS[head["weight_kind"]])
+            _check_group({name: values[name] for name in names}, low, high)
         counts = values["unlabeled_n"] + values["positive_n"]
         _require(counts > 0.0, "bucket", "contain a row", index)
         sketch._table[index.astype(np.int64)] = np.stack(list(values.values()), axis=-1)
@@ -478,7 +468,8 @@ def _agreed(name: str, one: Sketch, other: Sketch) -> Any:  # noqa: ANN401
     mine, theirs = getattr(one, name), getattr(other, name)
     if mine is not None and theirs is not None and mine != theirs:
         msg = f"must be the same in sketches that are added, got {mine!r} and {theirs!r}."
-        raise InputError(name, msg, remedy="Omit it from the sketches, and pass it to scores().")
+        omit = "Omit it from the sketches, and pass it to scores()."
+        raise InputError(name, msg, remedy="" if name == "weight_kind" else omit)
     return theirs if mine is None else mine
 
 

@@ -185,24 +185,19 @@ class Source:
 
 
 def fill(
-    sources: Sequence[Source],
-    wanted: Wanted,
-    limit: float = np.inf,
-    progress: Progress | None = None,
+    sources: Sequence[Source], wanted: Wanted, limit: float, progress: Progress | None
 ) -> Columns | Sketch:
     """Read all rows; once there are more than `limit`, sketch them."""
     from pyarrow import default_memory_pool
 
-    total = _total(sources)
+    counts = [source.n_rows for source in sources if source.n_rows is not None]
+    total = sum(counts) if len(counts) == len(sources) else None
     labels, rows = Labels(wanted), _Rows(wanted, limit, total or 0)
     with closing(stream(sources)) as batches:
         for batch, place, is_text in batches:
-            new = _checked(batch, wanted, labels, place, is_text=is_text, counted=rows.at_once)
-            with about_columns(place):
-                rows.add(new)
+            rows.add(checked(batch, wanted, labels, place, is_text=is_text))
             if progress is not None:
                 progress(rows.n, total)
-    check_filled(rows.n, sources)
     labels.settle()
     done = rows.finished()
     # Arrow keeps tens of megabytes from batches that have been freed.
@@ -210,59 +205,25 @@ def fill(
     return done
 
 
-def extremes(
-    sources: Sequence[Source], wanted: Wanted, n: int
-) -> dict[str, list[tuple[float, str]]]:
-    """Return the highest scores of unlabeled rows and the lowest of positives, with their names.
+def stream(sources: Sequence[Source]) -> Generator[tuple[Batch, Place, bool]]:
+    """Yield the batches of all sources, functions that locate their rows, and `is_text`.
 
-    Names come from the "id" entry of `wanted.texts`. Only one batch is held at a time.
+    The next batch is fetched while one is in use. There must be at least one row.
     """
-    labels = Labels(wanted)
-    found: dict[str, list[tuple[float, str]]] = {"unlabeled": [], "positive": []}
-    with closing(stream(sources)) as batches:
-        for batch, place, is_text in batches:
-            rows = _checked(batch, wanted, labels, place, is_text=is_text)
-            seen = rows.flags if rows.negative is None else rows.flags | rows.negative
-            for kind, mask, sign in (("unlabeled", ~seen, -1), ("positive", rows.flags, 1)):
-                found[kind] = _first(n, found[kind], rows, np.flatnonzero(mask), sign)
-    labels.settle()
-    return found
-
-
-def _first(
-    n: int, kept: list[tuple[float, str]], rows: Columns, at: NDArray[np.intp], sign: int
-) -> list[tuple[float, str]]:
-    """Return the n most extreme of the kept rows and some new ones, sorted by score."""
-    order = at[np.argsort(sign * rows.score[at], kind="stable")[:n]]
-    new = [(float(rows.score[i]), rows.texts["id"][i]) for i in order]
-    return sorted([*kept, *new], key=lambda pair: sign * pair[0])[:n]
-
-
-def check_filled(n_rows: int, sources: Sequence[Source]) -> None:
-    """Raise an error if the sources contain no rows."""
+    n_rows = 0
+    with ThreadPoolExecutor(1) as pool:
+        for source in sources:
+            first, batches = 0, source.batches()
+            ahead = pool.submit(next, batches, None)
+            while (batch := ahead.result()) is not None:
+                ahead = pool.submit(next, batches, None)
+                yield batch, partial(_shifted, source.place, first), source.is_text
+                first += len(next(iter(batch.values())))
+            n_rows += first
     if not n_rows:
         names = " and ".join(source.name for source in sources)
         has = "has only a header" if sources[0].is_text else "has none"
         raise InputError("source", f"must contain at least one row, but {names} {has}.")
-
-
-def stream(sources: Iterable[Source]) -> Generator[tuple[Batch, Place, bool]]:
-    """Yield the batches of all sources, functions that locate their rows, and `is_text`."""
-    for source in sources:
-        with closing(_placed(source)) as batches:
-            for batch, place in batches:
-                yield batch, place, source.is_text
-
-
-def _placed(source: Source) -> Generator[tuple[Batch, Place]]:
-    """Yield batches with a function that locates their rows, and prefetch the next batch."""
-    first, batches = 0, source.batches()
-    with ThreadPoolExecutor(1) as pool:
-        ahead = pool.submit(next, batches, None)
-        while (batch := ahead.result()) is not None:
-            ahead = pool.submit(next, batches, None)
-            yield batch, partial(_shifted, source.place, first)
-            first += len(next(iter(batch.values())))
 
 
 def _shifted(place: Place, first: int, row: int) -> str:
@@ -293,45 +254,36 @@ class _Rows:
     """Batches that are kept, or counted in a sketch once there are too many rows."""
 
     def __init__(self, wanted: Wanted, limit: float, expected: int) -> None:
-        self.kind, self.limit, self.expected = wanted.weight_kind, limit, expected
-        self.score, self.groups = wanted.score, wanted.groups
+        self.wanted, self.limit, self.expected = wanted, limit, expected
         self.held: list[Columns] = []
         self.n = self.n_held = 0
         self.table: NDArray[np.float64] | None = None
-
-    @property
-    def at_once(self) -> bool:
-        """Whether the next batch will be counted immediately, which also checks its scores."""
-        return self.n >= self.limit and self.groups is None
 
     def add(self, columns: Columns) -> None:
         self.held.append(columns)
         self.n += columns.score.size
         self.n_held += columns.score.size
-        if self.n > self.limit and (self.groups is None or self.n_held >= HELD):
+        if self.n > self.limit and (self.wanted.groups is None or self.n_held >= HELD):
             self._count()
 
     def _count(self) -> NDArray[np.float64]:
+        kind, groups = self.wanted.weight_kind, self.wanted.groups
         if self.table is None:
-            self.table = empty_table(self.kind)
+            self.table = empty_table(kind)
         fast = fast_loops(max(self.n, self.expected))
         for columns in self.held:
-            if add_rows(self.table, columns.flags, columns.score, columns.weight, fast) >= 0:
-                check_scores(columns.score, self.score)  # Names the row.
-        self._count_groups()
-        self.held, self.n_held = [], 0
-        return self.table
-
-    def _count_groups(self) -> None:
-        if self.groups is not None and self.held:
+            add_rows(self.table, columns.flags, columns.score, columns.weight, fast)
+        if groups is not None and self.held:
             rows = _joined(self.held)
             assert rows.codes is not None  # noqa: S101 - groups are wanted
-            self.groups.count(rows.codes, rows.score, rows.flags, rows.weight, self.kind)
+            groups.add(rows.codes, rows.score, rows.flags, rows.weight, kind)
+        self.held, self.n_held = [], 0
+        return self.table
 
     def finished(self) -> Columns | Sketch:
         if self.n <= self.limit:
             return _joined(self.held)
-        return Sketch(weight_kind=self.kind).add_table(self._count())
+        return Sketch(weight_kind=self.wanted.weight_kind).add_table(self._count())
 
 
 def _joined(held: list[Columns]) -> Columns:
@@ -345,20 +297,10 @@ def _joined(held: list[Columns]) -> Columns:
     return Columns(**parts, texts=texts)
 
 
-def _total(sources: Sequence[Source]) -> int | None:
-    counts = [source.n_rows for source in sources if source.n_rows is not None]
-    return sum(counts) if len(counts) == len(sources) else None
-
-
-def _checked(
-    batch: Batch,
-    wanted: Wanted,
-    labels: Labels,
-    place: Place,
-    *,
-    is_text: bool,
-    counted: bool = False,
+def checked(
+    batch: Batch, wanted: Wanted, labels: Labels, place: Place, *, is_text: bool
 ) -> Columns:
+    """Return the rows of a batch."""
     flags, negative = labels.kinds(batch["label"], place)
     score, *rest = (
         numbers(batch[argument], argument, name, place, is_text=is_text)
@@ -366,8 +308,7 @@ def _checked(
         if argument in ("score", "weight")
     )
     with about_columns(place):
-        if not counted:
-            check_scores(score, wanted.score)
+        check_scores(score, wanted.score)
         for weight in rest:
             check_weights(weight, wanted.weight_kind, score.size, str(wanted.weight))
     texts = {name: as_texts(batch[name], column, place) for name, column in wanted.texts.items()}

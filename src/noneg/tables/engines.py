@@ -47,10 +47,9 @@ def source_of_mapping(source: Mapping[str, Any], wanted: Wanted) -> Source:
     import pyarrow as pa
 
     wanted.check_names(list(source), "the mapping")
-    vectors = {name: _vector(source[name], name) for name in wanted.names().values()}
+    columns = {name: _array(source[name], name) for name in wanted.names().values()}
     with about_columns():
-        check_same_length(**{name: vector.size for name, vector in vectors.items()})
-    columns = {name: _array(vector, name) for name, vector in vectors.items()}
+        check_same_length(**{name: len(column) for name, column in columns.items()})
     return _source_of_table(pa.table(columns), wanted)
 
 
@@ -112,17 +111,14 @@ def _source_of_table(table: Frame, wanted: Wanted) -> Source:
     return Source("the table", batches, "row {}".format, table.num_rows)
 
 
-def _vector(values: object, name: str) -> NDArray[Any]:
-    array = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
-    if array.ndim != 1:
-        msg = f"column {name!r} must be one-dimensional, got shape {array.shape}."
-        raise ValueError(f"{msg} Pass one column.")
-    return array
-
-
-def _array(vector: NDArray[Any], name: str) -> Column:
+def _array(values: object, name: str) -> Column:
+    """Return one column of a mapping as an Arrow array."""
     import pyarrow as pa
 
+    vector = values if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    if vector.ndim != 1:
+        msg = f"column {name!r} must be one-dimensional, got shape {vector.shape}."
+        raise ValueError(f"{msg} Pass one column.")
     # Arrow has no floating-point type longer than a double.
     vector = vector.astype(np.float64) if vector.dtype.kind == "f" else vector
     try:
@@ -151,17 +147,19 @@ def sketch_of_frame(frame: Frame, wanted: Wanted) -> Sketch:
     wanted.check_names(frame.collect_schema().names(), "the frame")
     rows = bucketed(labeled_rows(frame, wanted), GRIDS[wanted.weight_kind])
     sums = _fetched(summed(rows, wanted))
-    _check_sums(sums, wanted, frame)
+    if not sums["n"].size:
+        raise InputError("source", "must contain at least one row, got a table without rows.")
+    columns = (f"column {name!r}" for name in (wanted.score, wanted.label, wanted.weight))
+    check_sums(sums, *columns)
+    _check_labels(sums, wanted, frame)
     return sketch_of_sums(sums, wanted.weight_kind)
 
 
 def sketch_of_sums(sums: Sums, kind: WeightKind) -> Sketch:
     """Return the sketch of sums that an engine computed for each group and bucket."""
-    sketch = Sketch(weight_kind=kind)
-    for group in (0, 1):
-        here = sums["flag"] == group
-        columns = np.stack([sums[name][here] for name in SUMS[kind]], axis=-1)
-        sketch.add_sums(group, sums["bucket"][here], columns, sums["low"][here], sums["high"][here])
+    sketch, flags = Sketch(weight_kind=kind), sums["flag"].astype(np.int64)
+    columns = np.stack([sums[name] for name in SUMS[kind]], axis=-1)
+    sketch.add_sums(flags, sums["bucket"], columns, sums["low"], sums["high"])
     return sketch
 
 
@@ -184,15 +182,13 @@ def labeled_rows(frame: Frame, wanted: Wanted) -> Frame:
         label = label.cast(nw.String)
         text = "1" if meant is None else str(meant)
         is_positive = nw.col("label") == nw.lit(text, nw.String)
-    columns = [nw.col(wanted.score).cast(nw.Float64).alias("score"), label.alias("label")]
-    if wanted.weight is not None:
-        columns.append(nw.col(wanted.weight).cast(nw.Float64).alias("weight"))
-    rows = frame.select(*columns).with_columns(flag=_number(is_positive))
+    weight = nw.col(wanted.weight).cast(nw.Float64) if wanted.weight is not None else _lit(1.0)
+    score = nw.col(wanted.score).cast(nw.Float64)
+    rows = frame.select(score=score, label=label, weight=weight)
     if wanted.weight is not None:
         # Rows with zero weight are dropped; a row without a weight is kept, to be reported later.
-        rows = rows.with_columns(idle=_number(nw.col("weight") == _lit(0.0)))
-        rows = rows.filter(nw.col("idle") == _lit(0.0))
-    return rows
+        rows = rows.filter(nw.col("weight").is_null() | (nw.col("weight") != _lit(0.0)))
+    return rows.with_columns(flag=_number(is_positive))
 
 
 def bucketed(rows: Frame, grid: Grid) -> Frame:
@@ -223,46 +219,44 @@ def bucketed(rows: Frame, grid: Grid) -> Frame:
 def summed(rows: Frame, wanted: Wanted) -> Frame:
     """Return the sums for each bucket and group, and the columns needed to check all rows."""
     s, w = nw.col("score"), nw.col("weight")
-    needed = ["flag", "bucket", "score", "label"]
-    if wanted.weight is not None:
-        needed.append("weight")
-    rows = rows.select(*needed).with_columns(hidden=_number(nw.col("label").is_null()))
-    sums = {"n": nw.len(), "sum": s.sum()}
-    if wanted.weight is not None:
-        right = (w >= _lit(0.0)) & (w < _lit(np.inf))
-        if wanted.weight_kind == "frequency":
-            right &= w.floor() == w
-        rows = rows.with_columns(ws=w * s, ww=w * w, wrong=_lit(1.0) - _number(right))
-        sums = {"n": nw.len(), "weight": w.sum(), "square": nw.col("ww").sum()}
-        sums |= {"sum": nw.col("ws").sum(), "wrong": nw.col("wrong").sum(), "lightest": w.min()}
-        if wanted.weight_kind == "frequency":
-            sums["n"] = w.sum()
-    elif wanted.weight_kind == "importance":
-        sums |= {"weight": nw.len(), "square": nw.len()}
-    sums |= {"low": s.min(), "high": s.max(), "hidden": nw.col("hidden").sum()}
-    sums |= {"label_low": nw.col("label").min(), "label_high": nw.col("label").max()}
-    return rows.group_by("flag", "bucket").agg(**sums)
+    counted, right = wanted.weight_kind == "frequency", (w >= _lit(0.0)) & (w < _lit(np.inf))
+    if counted:
+        right &= w.floor() == w
+    rows = rows.select("flag", "bucket", "score", "label", "weight").with_columns(
+        hidden=_number(nw.col("label").is_null()),
+        wrong=_lit(1.0) - _number(right),
+        weighted=w * s,
+        squared=w * w,
+    )
+    return rows.group_by("flag", "bucket").agg(
+        n=w.sum() if counted else nw.len(),
+        sum=nw.col("weighted").sum(),
+        weight=w.sum(),
+        square=nw.col("squared").sum(),
+        low=s.min(),
+        high=s.max(),
+        label_low=nw.col("label").min(),
+        label_high=nw.col("label").max(),
+        hidden=nw.col("hidden").sum(),
+        wrong=nw.col("wrong").sum(),
+    )
 
 
-def _check_sums(sums: Sums, wanted: Wanted, frame: Frame) -> None:
-    """Raise an error if the frame contains an invalid row."""
-    if not sums["n"].size:
-        raise InputError("source", "must contain at least one row, got a table without rows.")
+def check_sums(sums: Sums, score: str, label: str, weight: str) -> None:
+    """Raise an error about sums of invalid rows; columns are described for the message."""
     if hidden := int(sums["hidden"].sum()):
-        refuse_some(f"column {wanted.label!r} must contain a label in every row", hidden)
-    _check_labels(sums, wanted, frame)
+        refuse_some(f"{label} must contain a label in every row", hidden)
     outside = sums["bucket"] == OUTSIDE
     if outside.any():
         ends = [*sums["low"][outside].tolist(), *sums["high"][outside].tolist()]
         wrong = [value for value in ends if not 0.0 <= value <= 1.0]
-        rule = f"column {wanted.score!r} must contain scores in [0, 1]"
+        rule = f"{score} must contain scores in [0, 1]"
         such = f", such as {wrong[0]!r}" if wrong else ""
-        refuse_some(
-            rule, int(sums["n"][outside].sum()), such, remedy(wrong[0] if wrong else np.nan)
-        )
+        advice = remedy(wrong[0] if wrong else np.nan)
+        refuse_some(rule, int(sums["n"][outside].sum()), such, advice)
     if "wrong" in sums and sums["wrong"].any():
-        rule = "weights that are finite and not negative, and whole numbers if they count rows"
-        refuse_some(f"column {wanted.weight!r} must contain {rule}", int(sums["wrong"].sum()))
+        rule = "weights that are positive and finite or 0, and whole numbers if they count rows"
+        refuse_some(f"{weight} must contain {rule}", int(sums["wrong"].sum()))
 
 
 def refuse_some(

@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache, partial
 from io import StringIO, TextIOWrapper
@@ -133,41 +133,42 @@ _OTHER_KINDS = {
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Layout of a file; consecutive files with the same layout can form one DuckDB relation.
+class File:
+    """A file on disk, and what is known about it before its rows are read.
 
     Attributes
     ----------
+    path, name : str
+        Its path, and the name shown to users.
     kind : {"csv", "json", "parquet"}
     names : tuple of str
         Names of the columns.
     types : tuple of str
         Types of Parquet columns; columns of other files are text.
     delimiter, compression : str
-        Delimiter and compression of a text file.
+        Delimiter and compression of a text file; for JSON, the format instead of a delimiter.
     n_rows : int or None
         Number of rows in a Parquet file.
     """
 
-    kind: str
-    names: tuple[str, ...]
+    path: str
+    name: str
+    kind: str = ""
+    names: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     delimiter: str = ""
     compression: str = "none"
-    n_rows: int | None = field(default=None, compare=False)
+    n_rows: int | None = None
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """The same for files that can form one DuckDB relation."""
+        return self.kind, self.names, self.types, self.delimiter, self.compression
 
     @property
     def is_parquet(self) -> bool:
         """Whether columns have types."""
         return self.kind == "parquet"
-
-
-@dataclass(frozen=True)
-class File:
-    """A file on disk and the name shown to users."""
-
-    path: str
-    name: str
 
     @property
     def exactly(self) -> str:
@@ -177,31 +178,34 @@ class File:
 
 @dataclass(frozen=True, eq=False)
 class OpenFiles:
-    """Files whose layout is known and whose rows have not been read yet."""
+    """Files whose rows have not been read yet."""
 
     files: list[File]
-    layouts: list[Layout]
     connect: Callable[[], DuckDBPyConnection]
 
     def sources(self, names: dict[str, str]) -> list[Source]:
         """Return one stream per file for the columns with these names, keyed by argument."""
-        pairs = zip(self.files, self.layouts, strict=True)
-        return [self._source(file, layout, names) for file, layout in pairs]
+        return [self._source(file, names) for file in self.files]
 
-    def _source(self, file: File, layout: Layout, names: dict[str, str]) -> Source:
-        place = partial(_place, file, layout)
-        if layout.is_parquet:
-            batches = partial(_parquet_batches, file, names)
-            return Source(file.name, batches, place, layout.n_rows)
-        batches = partial(self._text_batches, file, layout, names)
-        return Source(file.name, batches, place, is_text=True)
+    def _source(self, file: File, names: dict[str, str]) -> Source:
+        batches = _parquet_batches if file.is_parquet else self._text_batches
+        rows, place = partial(batches, file, names), partial(_place, file)
+        return Source(file.name, rows, place, file.n_rows, is_text=not file.is_parquet)
 
-    def _text_batches(self, file: File, layout: Layout, names: dict[str, str]) -> Iterator[Batch]:
+    def _text_batches(self, file: File, names: dict[str, str]) -> Iterator[Batch]:
         with plain_errors(file.name):
-            relation = scan(self.connect(), [file], layout)
-        columns = dict(zip(layout.names, relation.columns, strict=True))
+            relation = scan(self.connect(), [file])
+        columns = dict(zip(file.names, relation.columns, strict=True))
         own = {argument: columns[name] for argument, name in names.items()}
         return relation_batches(relation, own, file.name)
+
+    def check_same(self, key: Callable[[File], object], remedy: str = "") -> None:
+        """Raise an error unless all files have the same columns, as compared by a key."""
+        first = self.files[0]
+        for file in self.files:
+            if key(file) != key(first):
+                rule = f"must contain files with the same columns, but {file.name} differs from"
+                raise InputError("source", f"{rule} {first.name}", remedy=remedy)
 
 
 def relation_batches(
@@ -220,39 +224,26 @@ def open_files(source: object, wanted: Wanted) -> Iterator[OpenFiles]:
     with ExitStack() as stack:
         connection = cache(lambda: stack.enter_context(connect()))
         folder = cache(lambda: stack.enter_context(scratch()))
-        files = list(_find(_listed(source), folder))
-        layouts = []
-        for file in files:
-            with plain_errors(file.name):
-                layouts.append(_layout(connection, file, wanted))
-            wanted.check_names(layouts[-1].names, file.name)
-        yield OpenFiles(files, layouts, connection)
+        files = [
+            _examined(connection, file, wanted) for file in list(_find(_listed(source), folder))
+        ]
+        yield OpenFiles(files, connection)
 
 
-def scan(connection: DuckDBPyConnection, files: Iterable[File], layout: Layout) -> DuckDBPyRelation:
+def scan(connection: DuckDBPyConnection, files: Sequence[File]) -> DuckDBPyRelation:
     """Return a DuckDB relation over files with the same layout; nothing is read yet."""
-    if layout.is_parquet:
+    file = files[0]
+    if file.is_parquet:
         return _from(connection, "read_parquet", files, hive_partitioning="false")
-    options = {"compression": literal(layout.compression), "hive_partitioning": "false"}
-    if layout.kind == "json":
-        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in layout.names)
-        shape = literal(layout.delimiter)
-        return _from(
-            connection, "read_json", files, format=shape, columns=f"{{{columns}}}", **options
-        )
-    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(layout.names)))
-    return _from(
-        connection,
-        "read_csv",
-        files,
-        auto_detect="false",
-        header="true",
-        delim=literal(layout.delimiter),
-        quote=literal('"'),
-        escape=literal('"'),
-        columns=f"{{{columns}}}",
-        **options,
-    )
+    options = {"compression": literal(file.compression), "hive_partitioning": "false"}
+    if file.kind == "json":
+        columns = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in file.names)
+        options |= {"format": literal(file.delimiter), "columns": f"{{{columns}}}"}
+        return _from(connection, "read_json", files, **options)
+    columns = ", ".join(f"'c{i}': 'VARCHAR'" for i in range(len(file.names)))
+    options |= {"delim": literal(file.delimiter), "columns": f"{{{columns}}}"}
+    options |= {"header": "true", "quote": literal('"'), "escape": literal('"')}
+    return _from(connection, "read_csv", files, auto_detect="false", **options)
 
 
 def _from(
@@ -264,24 +255,36 @@ def _from(
     return connection.sql(f"FROM {function}([{paths}]{named})")
 
 
-def _layout(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wanted) -> Layout:
+def _examined(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wanted) -> File:
+    """Return a file with its columns, which include the requested ones."""
+    with plain_errors(file.name):
+        file = _with_layout(connection, file, wanted)
+    wanted.check_names(file.names, file.name)
+    return file
+
+
+def _with_layout(connection: Callable[[], DuckDBPyConnection], file: File, wanted: Wanted) -> File:
     """Determine the type of a file from its first bytes, and its columns."""
     with Path(file.path).open("rb") as stream:
         start = stream.read(8)
     _check_kind(file, start)
     if start.startswith(b"PAR1"):
         reader = _parquet(file)
-        types = tuple(str(field.type) for field in reader.schema_arrow)
-        names = tuple(reader.schema_arrow.names)
-        return Layout("parquet", names, types, n_rows=reader.metadata.num_rows)
+        schema, n_rows = reader.schema_arrow, reader.metadata.num_rows
+        names, types = tuple(schema.names), tuple(map(str, schema.types))
+        return replace(file, kind="parquet", names=names, types=types, n_rows=n_rows)
     compression = next((c for s, c in _COMPRESSIONS.items() if start.startswith(s)), "none")
+    file = replace(file, compression=compression)
     if compression != "none":
-        _check_whole(file, compression)
-    with _opened(file, compression) as stream:
+        _check_whole(file)
+    with _opened(file) as stream:
         head = stream.read(_HEADER_BYTES).decode("utf-8-sig", "replace")
-    if head.lstrip()[:1] in _JSON:
-        return _json_layout(connection(), file, _JSON[head.lstrip()[0]], compression)
-    return _csv_layout(file, head, compression, wanted)
+    shape = _JSON.get(head.lstrip()[:1])
+    if shape is None:
+        return _with_header(file, head, wanted)
+    options = {"format": literal(shape), "compression": literal(compression)}
+    columns = _from(connection(), "read_json", [file], **options).columns
+    return replace(file, kind="json", names=tuple(columns), delimiter=shape)
 
 
 def _parquet(file: File) -> Any:  # noqa: ANN401
@@ -300,17 +303,17 @@ def _parquet_batches(file: File, names: dict[str, str]) -> Iterator[Batch]:
             yield {argument: batch.column(name) for argument, name in names.items()}
 
 
-def _opened(file: File, compression: str) -> Any:  # noqa: ANN401
+def _opened(file: File) -> Any:  # noqa: ANN401
     """Open the text of a file; Arrow verifies the checksums of compressed data."""
     import pyarrow as pa
 
     raw = pa.OSFile(file.path)
-    return raw if compression == "none" else pa.CompressedInputStream(raw, compression)
+    return raw if file.compression == "none" else pa.CompressedInputStream(raw, file.compression)
 
 
-def _check_whole(file: File, compression: str) -> None:
+def _check_whole(file: File) -> None:
     """Read compressed data to the end: DuckDB does not verify checksums and accepts cut frames."""
-    with _opened(file, compression) as stream:
+    with _opened(file) as stream:
         while stream.read(_BUFFER):
             pass
 
@@ -328,22 +331,14 @@ def _check_kind(file: File, start: bytes) -> None:
         raise InputError("source", msg, remedy="Copy or save it again.")
 
 
-def _json_layout(
-    connection: DuckDBPyConnection, file: File, shape: str, compression: str
-) -> Layout:
-    options = {"format": literal(shape), "compression": literal(compression)}
-    names = tuple(_from(connection, "read_json", [file], **options).columns)
-    return Layout("json", names, (), shape, compression)
-
-
-def _csv_layout(file: File, head: str, compression: str, wanted: Wanted) -> Layout:
+def _with_header(file: File, head: str, wanted: Wanted) -> File:
     """Choose the delimiter for which the header contains the requested columns."""
     needed = set(wanted.names().values())
     found = [(_header(head, delimiter, file), delimiter) for delimiter in _DELIMITERS]
     names, delimiter = max(found, key=lambda pair: (len(needed & set(pair[0])), len(pair[0])))
     if not any(names):
         raise InputError("source", f"must start with column names, but {file.name} has none.")
-    return Layout("csv", names, (), delimiter, compression)
+    return replace(file, kind="csv", names=names, delimiter=delimiter)
 
 
 def _header(head: str, delimiter: str, file: File) -> tuple[str, ...]:
@@ -354,20 +349,19 @@ def _header(head: str, delimiter: str, file: File) -> tuple[str, ...]:
         raise InputError("source", msg) from error
 
 
-def _place(file: File, layout: Layout, row: int) -> str:
+def _place(file: File, row: int) -> str:
     """Describe the location of a row: its line number as shown in editors, if it has one."""
-    if layout.is_parquet or layout.delimiter == "array":
+    if file.is_parquet or file.delimiter == "array":
         return f"row {row} of {file.name} (the first is row 0)"
-    whole = _opened(file, layout.compression)
     # Other columns may hold bytes that are not UTF-8.
-    with TextIOWrapper(whole, "utf-8-sig", "replace", newline="") as text:
-        if layout.kind == "json":
+    with TextIOWrapper(_opened(file), "utf-8-sig", "replace", newline="") as text:
+        if file.kind == "json":
             lines: Iterator[int] = (
                 number for number, line in enumerate(text, start=1) if line.strip()
             )
         else:
             # The header is also a record.
-            lines = islice(_first_lines(text, layout.delimiter), 1, None)
+            lines = islice(_first_lines(text, file.delimiter), 1, None)
         return f"line {next(islice(lines, row, None))} of {file.name}"
 
 
@@ -431,7 +425,9 @@ def _on_disk(path: str, folder: Callable[[], Path]) -> File:
         raise InputError("source", msg)
     try:
         with Path(path).open("rb") as stream:
-            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and _is_unicode(path):
+            # DuckDB cannot open a file whose name is not valid Unicode.
+            is_unicode = path.encode(errors="replace").decode() == path
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) and is_unicode:
                 return File(path, name)
             return _copied(stream, name, folder, f"pipe-{abs(hash(path))}")
     except OSError as error:
@@ -450,11 +446,3 @@ def _copied(stream: BinaryIO, name: str, folder: Callable[[], Path], as_name: st
     with path.open("wb") as copy:
         shutil.copyfileobj(stream, copy, 1 << 20)
     return File(str(path), name)
-
-
-def _is_unicode(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from noneg.errors import InputError
 from noneg.tables.batches import WantedColumns, by_argument
 from noneg.tables.files import identifier, open_files, plain_errors, scan
 
@@ -50,7 +49,7 @@ def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[s
     {'age': [30.0, None], 'city': ['Rome', 'Oslo']}
     """
     with open_files(source, WantedColumns(texts=by_argument((*columns, *texts)))) as opened:
-        _check_same(opened)
+        opened.check_same(lambda file: file.layout)
         with plain_errors(opened.files[0].name):
             table = _typed(opened, set(texts))
             if columns:
@@ -58,20 +57,11 @@ def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[s
             return table.to_arrow_table()
 
 
-def _check_same(opened: OpenFiles) -> None:
-    first = opened.layouts[0]
-    for file, layout in zip(opened.files, opened.layouts, strict=True):
-        if layout != first:
-            rule = f"must contain files with the same columns, but {file.name} differs from"
-            raise InputError("source", f"{rule} {opened.files[0].name}.")
-
-
 def _typed(opened: OpenFiles, texts: set[str]) -> DuckDBPyRelation:
     """Return all columns; columns of text files that contain only numbers become numeric."""
-    layout = opened.layouts[0]
-    raw = scan(opened.connect(), opened.files, layout)
-    names = dict(zip(layout.names, raw.columns, strict=True))
-    if layout.is_parquet:
+    first, raw = opened.files[0], scan(opened.connect(), opened.files)
+    names = dict(zip(first.names, raw.columns, strict=True))
+    if first.is_parquet:
         kinds = {name: "VARCHAR" for name in names if name in texts}
         cells = {name: identifier(column) for name, column in names.items()}
     else:

@@ -90,10 +90,11 @@ def meaning(label: object) -> object:
 _NOWHERE = object()
 
 
-def _is_empty(means: object) -> bool:
-    """Return whether a label is missing: None, nan, or blank text."""
-    blank = isinstance(means, str) and not means.strip()
-    return blank or means is None or means != means  # noqa: PLR0124
+def _is_empty(means: object, *, blank: bool) -> bool:
+    """Return whether a label is missing: None or nan, or text that may not be blank."""
+    if blank and isinstance(means, str):
+        return not means.strip()
+    return means is None or means != means  # noqa: PLR0124
 
 
 class Labels:
@@ -115,56 +116,37 @@ class Labels:
 
         `place` describes the location of a row.
         """
-        if not self.wanted.has_negatives:
-            return self._two(column, place), None
-        there = ~column.is_null().to_numpy(zero_copy_only=False)
-        if not there.all():
-            self._check_empty(place(int(np.argmin(there))))
-        out = np.zeros((2, there.size), dtype=np.bool_)
-        out[:, there] = self._three(column.drop_null(), np.flatnonzero(there), place)
-        return out[0], out[1]
-
-    def _three(self, column: Column, rows: NDArray[np.intp], place: Place) -> Flags:
-        import pyarrow as pa
-
-        column = column.cast(pa.string()) if pa.types.is_boolean(column.type) else column
+        three = self.wanted.has_negatives
+        if column.null_count:
+            self._check_empty(place(first_null(column)))
+        if not three and (flags := self._plain(column)) is not None:
+            return flags, None
         codes, values, used = _encoded(column, self.wanted.label)
-        kinds = np.zeros((2, len(values)), dtype=np.bool_)
+        positive, negative = np.zeros((2, len(values)), dtype=np.bool_)
         for code in used:
             means = meaning(values[code])
-            if _is_empty(means):
-                self._check_empty(place(int(rows[np.argmax(codes == code)])))
+            if _is_empty(means, blank=three):
+                self._check_empty(place(int(np.argmax(codes == code))))
             elif means == self.unlabeled:
                 self.seen_unlabeled = True
             else:
-                positive = self.note(means)
-                kinds[:, code] = positive, not positive
-        return kinds[:, codes]
+                positive[code] = self.note(means)
+                negative[code] = not positive[code]
+        return positive[codes], negative[codes] if three else None
 
     def _check_empty(self, place: str) -> None:
         if not self.wanted.unlabeled_is_empty:
             refuse_missing("label", self.wanted.label, place)
         self.seen_empty = True
 
-    def _two(self, column: Column, place: Place) -> Flags:
+    def _plain(self, column: Column) -> Flags | None:
+        """Return the flags of booleans and of integers that are all 0 or 1, else None."""
         import pyarrow as pa
 
-        if column.null_count:
-            refuse_missing("label", self.wanted.label, place(first_null(column)))
         if pa.types.is_boolean(column.type):
             return self._of_flags(_unpacked(column), (True, False))
-        if pa.types.is_integer(column.type):
-            flags = binary_flags(column.to_numpy())
-            if flags is not None:
-                return self._of_flags(flags, (1, 0))
-        codes, values, used = _encoded(column, self.wanted.label)
-        positive = np.zeros(len(values), dtype=np.bool_)
-        for code in used:
-            means = meaning(values[code])
-            if means is None or means != means:  # noqa: PLR0124
-                refuse_missing("label", self.wanted.label, place(int(np.argmax(codes == code))))
-            positive[code] = self.note(means)
-        return positive[codes]
+        flags = binary_flags(column.to_numpy()) if pa.types.is_integer(column.type) else None
+        return None if flags is None else self._of_flags(flags, (1, 0))
 
     def _of_flags(self, flags: Flags, labels: tuple[object, object]) -> Flags:
         true, false = (
@@ -226,8 +208,10 @@ def _encoded(column: Column, name: str) -> tuple[NDArray[Any], list[object], Ite
     if pa.types.is_nested(column.type):
         msg = f"column {name!r} must contain two values, but its type is {column.type}."
         raise ValueError(f"{msg} Convert the column first.")
-    ready = pa.types.is_dictionary(column.type)
-    column = column if ready else column.dictionary_encode()
+    ready = pa.types.is_dictionary(column.type) and not column.null_count
+    if not ready:
+        column = column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        column = column.dictionary_encode(null_encoding="encode")
     codes, values = column.indices.to_numpy(), column.dictionary.to_pylist()
     return codes, values, np.unique(codes) if ready else range(len(values))
 

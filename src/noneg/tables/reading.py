@@ -23,7 +23,7 @@ from noneg.tables.batches import (
     Wanted,
     WantedColumns,
     by_argument,
-    extremes,
+    checked,
     fill,
     numbers,
     stream,
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.scores import PUScores
-    from noneg.sketch.grouped import GroupSums
     from noneg.tables.batches import Progress, Source
+    from noneg.tables.groups import GroupSums
     from noneg.tables.labels import Column
 
 
@@ -230,10 +230,11 @@ def to_scores(
         rule = "must not be 'labeled' if some rows are unlabeled"
         raise InputError("setting", rule, remedy="Choose one-sample or two-sample.")
     _check_rows(rows, wanted, setting)
-    facts: dict[str, Any] = {"prior": known.prior, "prior_interval": known.prior_interval}
+    names = ("prior", "prior_interval", "selection")
+    facts = {name: getattr(known, name) for name in names}
     if isinstance(rows, Sketch):
-        return rows.scores(setting=setting, **facts).with_selection(known.selection)
-    return rows.scores(setting, wanted.weight_kind, **facts, selection=known.selection)
+        return rows.scores(setting=setting, **facts)
+    return rows.scores(setting, wanted.weight_kind, **facts)
 
 
 def read_sketch(  # noqa: PLR0913 - as `read`
@@ -328,12 +329,27 @@ def _sources(source: object, wanted: Wanted) -> Iterator[list[Source]]:
         yield [source_of_frame(known_frame(source), wanted)]
 
 
-def read_extremes(
-    files: Sequence[str], wanted: Wanted, n: int
-) -> dict[str, list[tuple[float, str]]]:
-    """Return the names and scores of extreme rows in files; see `extremes`."""
-    with open_files(list(files), wanted) as opened:
-        return extremes(opened.sources(wanted.names()), wanted, n)
+def read_extremes(source: object, wanted: Wanted, n: int) -> dict[str, list[tuple[float, str]]]:
+    """Return the highest scores of unlabeled rows and the lowest of positives, with their names.
+
+    Names come from the "id" entry of `wanted.texts`. Only one batch is held at a time.
+    """
+    labels, signs = Labels(wanted), {"unlabeled": -1, "positive": 1}
+    found: dict[str, list[tuple[float, str]]] = {kind: [] for kind in signs}
+    with _sources(source, wanted) as sources, closing(stream(sources)) as batches:
+        for batch, place, is_text in batches:
+            rows = checked(batch, wanted, labels, place, is_text=is_text)
+            seen = rows.flags if rows.negative is None else rows.flags | rows.negative
+            for kind, mask in (("unlabeled", ~seen), ("positive", rows.flags)):
+                at = np.flatnonzero(mask)
+                at = at[np.argsort(signs[kind] * rows.score[at], kind="stable")[:n]]
+                found[kind] += [(float(rows.score[i]), rows.texts["id"][i]) for i in at]
+    labels.settle()
+
+    def first(kind: str) -> list[tuple[float, str]]:
+        return sorted(found[kind], key=lambda pair: signs[kind] * pair[0])[:n]
+
+    return {kind: first(kind) for kind in found}
 
 
 def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> None:
@@ -400,22 +416,21 @@ def read_features(
         label=label, positive_label=positive_label, texts=own | by_argument(columns)
     )
     with open_files(source, wanted) as opened:
-        names = tuple(columns) or tuple(n for n in opened.layouts[0].names if n != label)
+        names = tuple(columns) or tuple(n for n in opened.files[0].names if n != label)
         if not names:
             raise InputError(
                 "source", "must contain a feature in addition to the label, got no other column."
             )
         wanted = replace(wanted, texts=own | by_argument(names))
-        for file, layout in zip(opened.files, opened.layouts, strict=True):
-            wanted.check_names(layout.names, file.name)
+        for file in opened.files:
+            wanted.check_names(file.names, file.name)
         return _filled(opened.sources(wanted.names()), wanted, names, blanks=blanks)
 
 
 def _filled(
     sources: Sequence[Source], wanted: Wanted, names: tuple[str, ...], *, blanks: bool
 ) -> Features:
-    labels, flags, rows = Labels(wanted), [np.empty(0, dtype=np.bool_)], []
-    rows.append(np.empty((0, len(names))))
+    labels, flags, rows = Labels(wanted), [], []
     ready = _blank_as_nan if blanks else lambda column: column
     with closing(stream(sources)) as batches:
         for batch, place, is_text in batches:
@@ -439,6 +454,4 @@ def _blank_as_nan(column: Column) -> Column:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         full = pc.utf8_trim_whitespace(column)
         return pc.fill_null(pc.if_else(pc.equal(full, ""), "nan", full), "nan")
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
     return pc.fill_null(column.cast(pa.float64()), float("nan"))

@@ -16,9 +16,8 @@ from noneg.errors import InputError, did_you_mean
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
 from noneg.sketch.forms import GRIDS, SUMS
-from noneg.sketch.grouped import GroupCounter
-from noneg.tables.batches import Wanted
-from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, known_frame, refuse_some, sketch_of_sums
+from noneg.tables.batches import WantedColumns
+from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, check_sums, known_frame, sketch_of_sums
 from noneg.tables.files import identifier, literal, open_files
 from noneg.tables.groups import Grouping
 from noneg.tables.labels import meaning
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 
     from noneg.checks import WeightKind
     from noneg.sketch import Sketch
-    from noneg.sketch.grouped import GroupSums
+    from noneg.tables.batches import Wanted
+    from noneg.tables.groups import GroupSums
 
 # Dialects, by their sqlglot names.
 DIALECTS = (
@@ -222,7 +222,6 @@ def read_groups(
     [((False,), 3), ((True,), 2)]
     """
     table = _table(source, by)
-    _check(table)
     if not by:
         yield (), _sketch(table)
         return
@@ -247,37 +246,37 @@ def read_by_group(source: object, by: Sequence[str]) -> tuple[Sketch, GroupSums]
     (Sketch(5 positives, 5 unlabeled rows, 10 buckets), ['False', 'True'], [[4.0, 3.0], [1.0, 2.0]])
     """
     table = _table(source, by)
-    _check(table)
     numbers, kind = _numbers(table), _kind(table)
     weight, square = (numbers[x] for x in (("n", "n") if kind == "frequency" else SUMS[kind][1:3]))
     score = np.clip(numbers["sum"] / weight, numbers["low"], numbers["high"])
-    grouping, counter = Grouping(by), GroupCounter(tuple(by), kind)
+    grouping, flags = Grouping(by), numbers["flag"] == 1
     codes = grouping.codes([table[name].to_pylist() for name in by])
-    flags = numbers["flag"] == 1
-    counter.add(grouping.labels, codes, score, flags, weight, (numbers["n"], square))
-    return _sketch(table), counter.finished()
+    grouping.add(codes, score, flags, weight, kind, (numbers["n"], square))
+    return _sketch(table), grouping.finished()
 
 
 def _table(source: object, by: Sequence[str]) -> pa.Table:
-    """Return the columns of a result as numbers and text."""
+    """Return the columns of a result as numbers and text, checked."""
     import pyarrow as pa
 
     if isinstance(source, (str, os.PathLike, list, tuple)):
         with open_files(source, _wanted(by)) as opened:
-            optional_there = set(_OPTIONAL).intersection(*(x.names for x in opened.layouts))
+            optional_there = set(_OPTIONAL).intersection(*(file.names for file in opened.files))
             names = {name: name for name in (*_COLUMNS, *by, *sorted(optional_there))}
             sources = opened.sources(names)
             batches = [_typed(pa.table(b), by) for one in sources for b in one.batches()]
-        return pa.concat_tables(batches, promote_options="permissive")
-    frame = known_frame(source)
-    _wanted(by).check_names(frame.collect_schema().names(), "the result")
-    return _typed(frame.lazy().collect("pyarrow").to_native(), by)
+        table = pa.concat_tables(batches, promote_options="permissive")
+    else:
+        frame = known_frame(source)
+        _wanted(by).check_names(frame.collect_schema().names(), "the result")
+        table = _typed(frame.lazy().collect("pyarrow").to_native(), by)
+    _check(table)
+    return table
 
 
-def _wanted(by: Sequence[str]) -> Wanted:
-    further = {name: name for name in _COLUMNS if name not in ("total", "flag")}
-    groups = {f"by{k or ''}": name for k, name in enumerate(by)}
-    return Wanted(score="total", label="flag", texts=further | groups)
+def _wanted(by: Sequence[str]) -> WantedColumns:
+    groups = Grouping(by) if by else None
+    return WantedColumns(texts={name: name for name in _COLUMNS}, groups=groups)
 
 
 def _typed(table: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -304,15 +303,8 @@ def _check(table: pa.Table) -> None:
 
     if not table.num_rows:
         raise InputError("from_sql", "must contain at least one row, got a result without rows.")
-    sums = {name: np.asarray(table[name], dtype=np.float64) for name in ("missing", "flag", "n")}
-    if missing := int(sums["missing"].sum()):
-        refuse_some("the label column must contain a label in every row", missing)
-    outside = np.asarray(table["bucket"], dtype=np.float64) == OUTSIDE
-    if outside.any():
-        refuse_some("the score column must contain scores in [0, 1]", int(sums["n"][outside].sum()))
-    if "wrong" in table.column_names and (wrong := int(pc.sum(table["wrong"]).as_py())):
-        rule = "weights that are positive and finite, and whole numbers if they count rows"
-        refuse_some(f"the weight column must contain {rule}", wrong)
+    columns = (f"the {name} column" for name in ("score", "label", "weight"))
+    check_sums(_numbers(table), *columns)
     rest = table.filter(pc.equal(table["flag"], 0.0))
     others = set(rest["label"].to_pylist())
     if len(others) > 1:
@@ -321,7 +313,7 @@ def _check(table: pa.Table) -> None:
             f"{sorted(others)}"
         )
         raise InputError("label", rule, remedy="Select rows with --where.")
-    if not sums["flag"].any():
+    if rest.num_rows == table.num_rows:
         raise InputError("positive_label", f"must occur, but every label is {others.pop()!r}.")
 
 
@@ -335,6 +327,7 @@ def _sketch(table: pa.Table) -> Sketch:
 
 def _numbers(table: pa.Table) -> dict[str, NDArray[Any]]:
     """Return the sums of a result by the names that they have in a sketch."""
-    names = {"sum": "total"} | {name: name for name in ("flag", "bucket", "n", "low", "high")}
+    names = {name: name for name in ("flag", "bucket", "n", "low", "high")}
+    names |= {"sum": "total", "hidden": "missing"}
     names |= {name: name for name in _OPTIONAL if name in table.column_names}
     return {name: np.asarray(table[column]) for name, column in names.items()}

@@ -1,8 +1,8 @@
 """`write` saves `PUScores` to a file that `read` accepts; `map_scores` adds a column to files.
 
 `map_scores` writes a function of the scores next to the original columns, in constant memory:
-mapped scores are staged in a database on disk, one batch at a time, and joined row by row in the
-order of the files.
+mapped scores are staged in a file, one batch at a time, and joined row by row in the order of the
+files.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.errors import InputError
-from noneg.laws import FlaggedRows, SplitRows
-from noneg.tables.batches import WantedColumns, check_filled, numbers, stream
+from noneg.tables.batches import WantedColumns, numbers, stream
 from noneg.tables.files import connect, identifier, literal, open_files, scan
 from noneg.tables.groups import Grouping
 from noneg.tables.labels import about_columns
@@ -32,8 +31,7 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyRelation
 
-    from noneg.arrays import Flags, Floats
-    from noneg.laws import Rows
+    from noneg.arrays import Floats
     from noneg.scores import PUScores
     from noneg.tables.files import OpenFiles
 
@@ -70,7 +68,11 @@ def write(
     PUScores(1 positive, 3 labeled rows, prior 0.333333)
     """
     options = format_options(Path(path))
-    values, flags = _rows(scores._rows)  # noqa: SLF001 - rows have no public form but a file
+    try:
+        values, flags = scores.as_given()
+    except InputError as error:
+        rule = "must be unweighted rows of finite samples in order to be written"
+        raise InputError("scores", rule) from error
     columns = {"score": values, "label": flags.astype(np.int8)}
     names = f"score AS {identifier(score)}, label AS {identifier(label)}"
     with replacing(path) as partial, connect() as connection, write_errors():
@@ -82,20 +84,15 @@ def write(
 
 @contextmanager
 def write_errors() -> Iterator[None]:
-    """Turn DuckDB's error about a full disk into an `OSError`."""
+    """Turn DuckDB's error about a full disk into an `OSError` that does not name the file."""
     import duckdb
 
     try:
         yield
     except duckdb.IOException as error:
-        raise OSError(write_failure(error)) from error
-
-
-def write_failure(error: Exception) -> str:
-    """Return the reason why DuckDB could not write a file, without the file's name."""
-    message = str(error).strip()
-    found = re.search(r'Could not write file \\?"[^"]*": ([\w ]+)', message)
-    return found[1] if found else message.splitlines()[0]
+        message = str(error).strip()
+        found = re.search(r'Could not write file \\?"[^"]*": ([\w ]+)', message)
+        raise OSError(found[1] if found else message.splitlines()[0]) from error
 
 
 def format_options(path: Path) -> str:
@@ -108,17 +105,6 @@ def format_options(path: Path) -> str:
             # The file is new and already has its temporary name.
             return f"{options}, USE_TMP_FILE false"
     raise InputError("path", f"must end in one of {', '.join(_FORMATS)}", value=str(path))
-
-
-def _rows(rows: Rows) -> tuple[Floats, Flags]:
-    if isinstance(rows, SplitRows):
-        unlabeled, positive = (_rows(source)[0] for source in rows.sources)
-        flags = np.repeat([True, False], [positive.size, unlabeled.size])
-        return np.concatenate([positive, unlabeled]), flags
-    if isinstance(rows, FlaggedRows):
-        none = np.zeros(rows.scores.size, dtype=np.bool_)
-        return rows.scores, none if rows.flags is None else rows.flags
-    raise InputError("scores", "must be unweighted rows of finite samples in order to be written.")
 
 
 def map_scores(
@@ -168,46 +154,30 @@ def map_scores(
     options = format_options(Path(path))
     typed = options.startswith("FORMAT parquet")
     wanted = WantedColumns(texts={"score": score}, groups=Grouping(by) if by else None)
-    with open_files(source, wanted) as opened, _staged(opened) as stage:
+    with open_files(source, wanted) as opened, scratch() as folder:
         _check_columns(opened, column)
-        n_rows = _map(opened, stage, function, wanted)
-        table = _table(opened, score, typed=typed)
-        table.create_view("noneg_table")
-        new = f"{stage}.mapped.value AS {identifier(column)}"
-        query = f"SELECT noneg_table.*, {new} FROM noneg_table POSITIONAL JOIN {stage}.mapped"  # noqa: S608
+        run, mapped = opened.connect().execute, folder / "mapped.parquet"
+        with _stage_errors():
+            n_rows = _map(opened, mapped, function, wanted)
+        # By default, DuckDB spills into the working directory.
+        run(f"SET temp_directory = {literal(str(folder))}")
+        _table(opened, score, typed=typed).create_view("noneg_table")
+        new = f"noneg_mapped.value AS {identifier(column)}"
+        stage = f"read_parquet({literal(str(mapped))}) AS noneg_mapped"
+        query = f"SELECT noneg_table.*, {new} FROM noneg_table POSITIONAL JOIN {stage}"  # noqa: S608
         with replacing(path) as partial, write_errors():
-            opened.connect().execute(f"COPY ({query}) TO {literal(str(partial))} ({options})")
+            run(f"COPY ({query}) TO {literal(str(partial))} ({options})")
     return n_rows
 
 
 @contextmanager
-def _staged(opened: OpenFiles) -> Iterator[str]:
-    """Attach an empty database on disk and yield its name."""
-    with scratch() as folder, _stage_errors(str(folder)):
-        run, place = opened.connect().execute, literal(str(folder / "stage.db"))
-        # A database that will be deleted need not be checkpointed.
-        run("PRAGMA disable_checkpoint_on_shutdown")
-        # By default, DuckDB spills into the working directory.
-        run(f"SET temp_directory = {literal(str(folder))}")
-        run(f"ATTACH {place} AS noneg_stage")
-        try:
-            yield "noneg_stage"
-        finally:
-            run("DROP VIEW IF EXISTS noneg_table")
-            run("DETACH noneg_stage")
-
-
-@contextmanager
-def _stage_errors(folder: str) -> Iterator[None]:
-    """Distinguish a folder without space for the stage from a file that cannot be read."""
-    import duckdb
-
+def _stage_errors() -> Iterator[None]:
+    """Distinguish a temporary folder without space from a file that cannot be read."""
     try:
         yield
-    except duckdb.Error as error:
-        if folder not in str(error):
-            raise
-        reason = write_failure(error)
+    except OSError as error:
+        # Arrow writes "... Detail: [errno 28] No space left on device".
+        reason = str(error).splitlines()[0].rpartition("] ")[2]
         where = f"the temporary folder {tempfile.gettempdir()!r}, which cannot be written: {reason}"
         msg = (
             f"'source' needs space for its scores in {where}. Set TMPDIR to a folder with "
@@ -217,11 +187,9 @@ def _stage_errors(folder: str) -> Iterator[None]:
 
 
 def _check_columns(opened: OpenFiles, column: str) -> None:
-    first, names = opened.files[0], opened.layouts[0].names
-    for file, layout in zip(opened.files, opened.layouts, strict=True):
-        if layout.names != names or layout.is_parquet != opened.layouts[0].is_parquet:
-            msg = f"must contain files with the same columns, but {file.name} differs from"
-            raise InputError("source", msg, remedy=f"{first.name}. Write them one by one.")
+    opened.check_same(lambda file: (file.names, file.is_parquet), "Write them one by one.")
+    first = opened.files[0]
+    names = first.names
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError("source", f"must have distinct column names, but {twice!r} appears twice.")
@@ -231,42 +199,40 @@ def _check_columns(opened: OpenFiles, column: str) -> None:
 
 
 def _map(
-    opened: OpenFiles, stage: str, function: Callable[..., Floats], wanted: WantedColumns
+    opened: OpenFiles, mapped: Path, function: Callable[..., Floats], wanted: WantedColumns
 ) -> int:
-    """Fill the table of mapped scores, in row order, and return the number of rows."""
-    connection, n_rows = opened.connect(), 0
-    connection.execute(f"CREATE TABLE {stage}.mapped (value DOUBLE)")
+    """Write the mapped scores to a file, in row order, and return the number of rows."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetWriter
+
+    n_rows, schema = 0, pa.schema([("value", pa.float64())])
     sources, score, groups = opened.sources(wanted.names()), wanted.texts["score"], wanted.groups
-    # The connection that reads a text file cannot write at the same time.
-    with closing(stream(sources)) as batches, connection.cursor() as writer:
+    # Distinct numbers neither repeat nor compress.
+    plain = ParquetWriter(mapped, schema, use_dictionary=False, compression="none")
+    with closing(stream(sources)) as batches, plain as writer:
         for batch, place, is_text in batches:
             s = numbers(batch["score"], "score", score, place, is_text=is_text)
             by = [] if groups is None else [groups.names_of(groups.codes_of_batch(batch, place))]
             with about_columns(place):
                 value = function(check_scores(s, score), *by)
-            writer.register("noneg_piece", {"value": np.ascontiguousarray(value)})
-            writer.execute(f"INSERT INTO {stage}.mapped SELECT value FROM noneg_piece")  # noqa: S608
-            writer.unregister("noneg_piece")
+            writer.write_table(pa.table([pa.array(value, pa.float64())], schema))
             n_rows += s.size
-    check_filled(n_rows, sources)
     return n_rows
 
 
 def _table(opened: OpenFiles, score: str, *, typed: bool) -> DuckDBPyRelation:
     """Return all columns under their own names; text becomes numbers only if nothing is lost."""
-    names = opened.layouts[0].names
-    groups = groupby(zip(opened.layouts, opened.files, strict=True), key=lambda pair: pair[0])
-    parts = []
-    for layout, members in groups:
-        part = scan(opened.connect(), [file for _, file in members], layout)
-        named = zip(part.columns, names, strict=True)
+    first, parts = opened.files[0], []
+    for _, members in groupby(opened.files, key=lambda file: file.layout):
+        part = scan(opened.connect(), list(members))
+        named = zip(part.columns, first.names, strict=True)
         parts.append(
             part.project(", ".join(f"{identifier(c)} AS {identifier(n)}" for c, n in named))
         )
     whole = reduce(lambda one, other: one.union(other), parts)
-    if not typed or opened.layouts[0].is_parquet:
+    if not typed or first.is_parquet:
         return whole
-    kinds = {name: _kind(whole, name) for name in names} | {score: "DOUBLE"}
+    kinds = {name: _kind(whole, name) for name in first.names} | {score: "DOUBLE"}
     casts = [f"CAST({identifier(n)} AS {kind}) AS {identifier(n)}" for n, kind in kinds.items()]
     return whole.project(", ".join(casts))
 
