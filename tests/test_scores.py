@@ -297,12 +297,17 @@ def test_without_a_prior_metrics_that_need_it_reject_by_name(setting):
     assert unknown.prior is None
     assert "prior unknown" in repr(unknown)
     assert unknown.with_prior(0.5).prior == 0.5
+    # Only the range of a lift depends on the prior: the precision of these rows is at most 1.
+    largest = {"lift_at": 1.0 / 0.5, "enrichment_factor": 1.0 / 0.5, "recall_at": 0.1 / 0.5}
     for name, metric in METRICS.items():
         if not metric.needs_prior:
-            free, kept = estimate(name, unknown), estimate(name, known)
-            # A known prior limits the positives in the top of the list. As text, nan equals nan.
-            limited = free if kept.raw is None else free.within(0.0, kept.value)
-            assert repr(limited) == repr(kept)
+            found = estimate(name, unknown)
+            if name in largest:
+                assert found.raw is None
+                found = found.within(0.0, largest[name])
+            # As text, in which nan equals nan.
+            assert repr(found) == repr(estimate(name, known))
+            assert repr(metric.function(unknown)) == repr(metric.function(known))
             continue
         with pytest.raises(ValueError, match=f"'prior' must be known for '{name}', got None"):
             estimate(name, unknown)

@@ -302,23 +302,19 @@ def _warnings(
 def outside_notice(metrics: dict[str, Estimate]) -> Iterator[Notice]:
     """Warn about estimates that fell outside their range.
 
-    An impossible lift is not named: the precision from the same rows says more.
+    An impossible lift, which does not use the prior, is not named: the precision from the same rows
+    says more.
     """
     told = [
         say("outside_number", title=METRICS[name].title, raw=one.raw)
         for name, one in metrics.items()
-        if _is_outside(name, one.raw)
+        if one.raw is not None and METRICS[name].needs_prior
     ]
     if told:
         numbers, more = "; ".join(told[:NAMED]), len(told) - NAMED
         if more > 0:
             numbers = say("outside_more", numbers=numbers, more=more)
         yield notice("outside", numbers=numbers)
-
-
-def _is_outside(name: str, raw: float | None) -> bool:
-    least, most = METRICS[name].range
-    return raw is not None and not least <= raw <= most
 
 
 def label_counts(scores: PUScores) -> Iterator[Notice]:

@@ -14,9 +14,8 @@ import numpy as np
 
 from noneg.bins import bin_scores
 from noneg.calibration.reliability import band_parts, selected_limits
-from noneg.intervals import law_means, t_score
+from noneg.intervals import law_means, t_score, unseen_share
 from noneg.page_state import losses
-from noneg.performance.top import top_parts
 from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from noneg.scores import PUScores
 
 ATOMS = 1000
-TOP = 0.1  # Share of rows behind `precision_at`.
 BOX = ("positive", "marginal", "variance", "share", "error")
 
 
@@ -47,25 +45,25 @@ class SelectionSums:
         For each expected loss, the gain of a positive and its loss as a negative, at the atoms.
     area : dict
         The cells in which the noise of the area is computed.
-    top : dict
-        TPR among the top 10% of rows.
     diagrams : dict
         Limits of both masses in the bins of the diagrams.
     student, student_area : float
         Student's quantiles for losses and for areas.
     rows : float
         Size of the smaller sample.
+    unseen : float
+        Largest share of a kind of positives that the sample may lack.
     """
 
     box: dict[str, Any]
     atoms: dict[str, Floats]
     losses: dict[str, dict[str, Any]]
     area: dict[str, Floats]
-    top: dict[str, Any]
     diagrams: dict[str, Any]
     student: float
     student_area: float
     rows: float
+    unseen: float
 
 
 def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSums | None:
@@ -89,11 +87,11 @@ def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSu
             "aw": aw / (positive * marginal),
             "ww": ww / marginal**2,
         },
-        top=top_parts(scores, TOP, level),
         diagrams={kind: band_parts(scores, bins(binning=kind), level) for kind in sums.diagrams},
         student=t_score(level, scores.effective_positive),
         student_area=t_score(level, rows),
         rows=rows,
+        unseen=unseen_share(scores.effective_positive, level),
     )
 
 

@@ -14,7 +14,7 @@ t} s\,d\mu)`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
-from noneg.performance.top import lift_at_interval
+from noneg.performance.top import top_parts
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labeled_shares, pu_shares
@@ -52,6 +52,9 @@ if TYPE_CHECKING:
 BANDS: tuple[Band, Band] = ("pointwise", "simultaneous")
 
 HISTOGRAM_BINS = 40
+
+# Metrics that are multiples of the recall in the top of the list, and their share of the rows.
+TOPS = {"precision_at": 0.1, "lift_at": 0.1, "recall_at": 0.1, "enrichment_factor": 0.01}
 
 DIAGRAM_BINS = 15
 
@@ -119,7 +122,9 @@ class Sums:
         Mean gain of the positives, mean base loss, their variances and covariance, the third
         cumulant as coefficients of powers of the prior, and the effect of unseen positives.
     areas : dict of str to list
-        ``(AUC - 1/2)(1 - prior)`` with its limits, and the lift of the top 10% with its limits.
+        ``(AUC - 1/2)(1 - prior)`` with its limits.
+    tops : dict of str to dict
+        `noneg.performance.top.top_parts` of the metrics in `TOPS`.
     curves : dict of str to Curve
         Other metrics known at every prior, without their intervals.
     envelope : Envelope or None
@@ -149,6 +154,7 @@ class Sums:
     bounds: RankBounds | None
     risks: dict[str, Pair]
     areas: dict[str, list[float]]
+    tops: dict[str, dict[str, Any]]
     curves: dict[str, Curve]
     envelope: Envelope | None
     noise_floor: float
@@ -170,8 +176,7 @@ class Sums:
     @property
     def moving(self) -> dict[str, bool]:
         """Names of the metrics known at another prior, and whether their intervals are known."""
-        areas = ("precision_at" if name == "lift_at" else name for name in self.areas)
-        whole = (RECOMMENDED, *self.bins, *self.risks, *areas, *registered_rules())
+        whole = (RECOMMENDED, *self.bins, *self.risks, *self.areas, *self.tops, *registered_rules())
         values = (*self.curves, *([] if self.envelope is None else ["ks_error"]))
         return dict.fromkeys(values, False) | dict.fromkeys(whole, True)
 
@@ -214,6 +219,7 @@ def sum_up(
         bounds=rank_bounds(scores, cuts.threshold, level=level),
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if rows else {},
+        tops=_tops(scores, metrics, level) if rows else {},
         curves=_curves(exact, metrics) if rows else {},
         envelope=ks_envelope(scores) if rows else None,
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
@@ -287,10 +293,16 @@ def _areas(
         known = 1.0 - scores.labeled_share
         pair = [(end - 0.5) * known for end in pair_limits(scores, area, level)]
         found["auroc"] = [(area - 0.5) * (1.0 - scores.known_prior), *pair]
-    if "lift_at" in metrics:
-        lift = lift_at_interval(scores, level=level)
-        found["lift_at"] = [lift.value, lift.low, lift.high]
     return {name: row for name, row in found.items() if np.isfinite(row).all()}
+
+
+def _tops(
+    scores: PUScores, metrics: Mapping[str, Estimate], level: float
+) -> dict[str, dict[str, Any]]:
+    """Return what determines the top of the list; none for labeled data."""
+    if scores.prior_is_estimated:
+        return {}
+    return {name: top_parts(scores, k, level) for name, k in TOPS.items() if name in metrics}
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:

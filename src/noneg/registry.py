@@ -70,7 +70,7 @@ class Metric:
     loss : callable, optional
         Builds the loss ``loss(score, label)`` from the options, for an expected loss.
     bounds : callable, optional
-        Builds the range from the options, if it depends on them.
+        Builds the range from scores and options, if it depends on them.
     by_prior : callable, optional
         Builds the `Curve` of the metric over the prior from scores and options. Metrics with a rule
         or a loss do not need it.
@@ -190,7 +190,8 @@ def in_range(interval: F) -> F:
             return found
         entry, given = METRICS[name], takes.bind(scores, *args, **options).arguments
         chosen = {key: x for key, x in given.items() if key in entry.options}
-        return found.within(*(entry.range if entry.bounds is None else entry.bounds(**chosen)))
+        ends = entry.range if entry.bounds is None else entry.bounds(scores, **chosen)
+        return found.within(*ends)
 
     return cast("F", kept)
 

@@ -564,7 +564,7 @@ def _average_precision_curve(scores: PUScores) -> Curve:
     return Curve.of(low - slope * one, slope)
 
 
-def _partial_bounds(*, max_fpr: float = 0.1, standardized: bool = False) -> Limits:
+def _partial_bounds(_: PUScores, *, max_fpr: float = 0.1, standardized: bool = False) -> Limits:
     ends = 0.0, check_max_fpr(max_fpr)
     return (_mcclish(0.0, ends[1]), 1.0) if standardized else ends
 

@@ -159,7 +159,7 @@ def decision_rule(cost: Floats) -> Rule:
 
 
 def _bounds(
-    loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
+    _scores: PUScores, loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
 ) -> tuple[float, float]:
     """Return the smallest and largest loss per row; they are unknown for a custom function."""
     if callable(loss):

@@ -13,7 +13,7 @@ The enrichment factor of drug discovery is the lift of the top 1%.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,6 +36,8 @@ from noneg.results import Estimate
 from noneg.selection import bounded, is_selected, widened
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from noneg.arrays import Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
@@ -86,7 +88,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     level, share = check_level(level), check_k(scores, k)
     value, prior = precision_at(scores, k=k), scores.known_prior
     if is_selected(scores):
-        return _bounded_top(scores, value, share, level, per_row=True)
+        return _bounded_top(scores, value, share, level, lambda prior: prior / share)
     if scores.prior_is_estimated:
         by_prior = value / prior if prior > 0.0 else 0.0
         sides = _Top.sides(scores, share)
@@ -106,8 +108,8 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
 
     .. math:: \mathrm{TPR}_k / k
 
-    The prior is not used. The result is nan for labeled data without positives. It cannot exceed
-    1 / prior; like other PU estimates, it is not clipped, but its interval is.
+    The prior is not used, and like other PU estimates, the result is not clipped. It is nan for
+    labeled data without positives.
 
     Parameters
     ----------
@@ -130,6 +132,9 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
 def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the lift of the top k with its interval; see `lift_at`.
 
+    Neither recall nor precision exceeds 1, so the lift is at most 1 / k and, if the prior is known,
+    at most 1 / prior. Both the value and its interval are clipped to this range.
+
     Examples
     --------
     >>> from noneg import PUScores
@@ -137,19 +142,24 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     >>> print(lift_at_interval(scores, k=100))
     1.5000 [1.3345, 1.6472]
     """
-    level, share, value = check_level(level), check_k(scores, k), lift_at(scores, k=k)
+    share = check_k(scores, k)
+    return _multiple(scores, lift_at(scores, k=k), share, level, 1.0 / share)
+
+
+def _multiple(scores: PUScores, value: float, share: float, level: float, scale: float) -> Estimate:
+    """Return a fixed multiple of the recall in the top, not clipped, with its interval."""
+    level = check_level(level)
     if is_selected(scores):
-        found = _bounded_top(scores, value, share, level, per_row=False)
-    else:
-        low, high = (end / share for end in _found_limits(scores, share, level)[0])
-        words = METHOD + trust_words(scores)
-        found = Estimate(value=value, low=low, high=high, level=level, method=words)
-    return found if scores.prior_is_estimated else found.within(0.0, _most_lift(scores, share))
+        return _bounded_top(scores, value, share, level, lambda _: scale)
+    low, high = (end * scale for end in _found_limits(scores, share, level)[0])
+    words = METHOD + trust_words(scores)
+    return Estimate(value=value, low=low, high=high, level=level, method=words)
 
 
-def _most_lift(scores: PUScores, share: float) -> float:
-    """Return the largest lift: neither recall nor, at a known prior, precision exceeds 1."""
-    return 1.0 / max(share, 0.0 if scores.prior is None else scores.prior_set[0])
+def _lift_range(scores: PUScores, *, k: float = 0.1) -> Limits:
+    """Return the possible lifts: neither recall nor, at a known prior, precision exceeds 1."""
+    least = 0.0 if scores.prior is None else scores.prior_set[0]
+    return 0.0, 1.0 / max(check_k(scores, k), least)
 
 
 def check_k(scores: PUScores, k: object) -> float:
@@ -184,8 +194,8 @@ def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
     """Return the quantities that describe the top of the list, for computing a range.
 
     These are the TPR strictly above the border of the top and at or above it, the position between
-    the two, the TPR in the top with its limits widened by half a row (`Shares.continuous`), and its
-    slope with respect to the share of rows.
+    the two, the TPR in the top with its limits, the same widened by half a row
+    (`Shares.continuous`), and its slope with respect to the share of rows.
     """
     means = _tails(scores, share, share)
     top, half = _Top.between(means, share), 0.5 / scores.effective_positive
@@ -194,6 +204,7 @@ def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
         "tpr": means.positive,
         "place": top.place,
         "found": top.found,
+        "ends": (low, high),
         "limits": (max(low - half, 0.0), min(high + half, 1.0)),
         "slope": slope,
         "share": share,
@@ -201,13 +212,10 @@ def top_parts(scores: PUScores, share: float, level: float) -> dict[str, Any]:
 
 
 def _bounded_top(
-    scores: PUScores, value: float, share: float, level: float, *, per_row: bool
+    scores: PUScores, value: float, share: float, level: float, scale: Callable[[float], float]
 ) -> Estimate:
-    """Return precision (per row) or lift at the top, with its range over all unknowns."""
+    """Return a multiple of the recall in the top, with its range over all unknowns."""
     top = top_parts(scores, share, level)
-
-    def scale(prior: float) -> float:
-        return prior / share if per_row else 1.0 / share
 
     def point(law: Law, prior: float) -> float:
         # Rows that tie at the border enter in proportion under every distribution.
@@ -225,8 +233,7 @@ def _bounded_top(
         added = law.drifted(0.0, law.drift(lambda near: point(near, prior)), gap)
         return widened(one, ends, z_score(level) ** 2 * added)
 
-    reach = (0.0, 1.0 if per_row else np.inf)
-    return bounded(scores, value, point, ends, level, reach=reach, method=METHOD)
+    return bounded(scores, value, point, ends, level, reach=(0.0, np.inf), method=METHOD)
 
 
 def _found_limits(scores: PUScores, share: float, level: float) -> tuple[Limits, float]:
@@ -304,7 +311,12 @@ class _Top:
 add_metric(precision_at, precision_at_interval, title="Precision in the top 10%")
 
 add_metric(
-    lift_at, lift_at_interval, title="Lift in the top 10%", range=(0.0, np.inf), needs_prior=False
+    lift_at,
+    lift_at_interval,
+    title="Lift in the top 10%",
+    range=(0.0, np.inf),
+    needs_prior=False,
+    bounds=_lift_range,
 )
 
 
@@ -329,7 +341,7 @@ def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
 
 @in_range
 def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
-    """Return the recall among the top k with its interval; see `recall_at`.
+    """Return the recall among the top k with its interval, limited as in `lift_at_interval`.
 
     Examples
     --------
@@ -338,12 +350,7 @@ def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1)
     >>> print(recall_at_interval(scores, k=100))
     0.7500 [0.6672, 0.8236]
     """
-    found, share = lift_at_interval(scores, level=level, k=k), check_k(scores, k)
-    low, high, value = (x * share for x in (found.low, found.high, found.value))
-    least, most = found.identified or (np.nan, np.nan)
-    ends = None if found.identified is None else (least * share, most * share)
-    raw = None if found.raw is None else found.raw * share
-    return replace(found, value=value, low=low, high=high, identified=ends, raw=raw)
+    return _multiple(scores, recall_at(scores, k=k), check_k(scores, k), level, 1.0)
 
 
 def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
@@ -363,7 +370,7 @@ def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
 def enrichment_factor_interval(
     scores: PUScores, *, level: float = 0.95, k: float = 0.01
 ) -> Estimate:
-    """Return the enrichment factor with its interval; see `enrichment_factor`.
+    """Return the enrichment factor with its interval, limited as in `lift_at_interval`.
 
     Examples
     --------
@@ -375,7 +382,13 @@ def enrichment_factor_interval(
     return lift_at_interval(scores, level=level, k=k)
 
 
-add_metric(recall_at, recall_at_interval, title="Recall in the top 10%", needs_prior=False)
+add_metric(
+    recall_at,
+    recall_at_interval,
+    title="Recall in the top 10%",
+    needs_prior=False,
+    bounds=lambda scores, k=0.1: (0.0, _lift_range(scores, k=k)[1] * check_k(scores, k)),
+)
 
 add_metric(
     enrichment_factor,

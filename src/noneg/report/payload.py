@@ -84,7 +84,9 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
             name: METRICS[name if name in METRICS else "ece"].range
             for name in evaluation.sums.moving
         },
-        "titles": {name: METRICS[name].title for name in evaluation.metrics},
+        "titles": {
+            name: METRICS[name].title for name in evaluation.metrics if METRICS[name].needs_prior
+        },
         "sums": packed(
             sums_to_dict(evaluation.sums) | {"selection": selection and vars(selection)}
         ),

@@ -251,6 +251,19 @@ const noneg = {};
     return { value, low: clip(add(found.low, Math.min(move, 0))), high: clip(add(found.high, Math.max(move, 0))), raw };
   }
 
+  /** What turns the recall in the top of the list into a metric. */
+  function topScale(data, name, prior) {
+    if (name === "recall_at") return 1;
+    return (name === "precision_at" ? prior : 1) / data.sums.tops[name].share;
+  }
+
+  /** The range of a metric at a prior: at the top of the list, neither recall nor precision exceeds 1. */
+  function rangeAt(data, name, prior) {
+    const top = data.sums.tops[name];
+    if (!top || name === "precision_at") return data.rules[name]?.range ?? data.ranges[name];
+    return [0, topScale(data, name, prior) * Math.min(1, top.share / prior)];
+  }
+
   /** A metric of the confusion matrix at threshold number i, with its interval, clipped to its range. */
   function atThreshold(data, name, prior, i) {
     return within(unclipped(data, name, prior, i), data.rules[name].range);
@@ -358,6 +371,12 @@ const noneg = {};
 
   // --- means of losses, areas -------------------------------------------------------------------
 
+  /** Limits that allow for positives that the sample lacks, which would move the value. */
+  const withUnseen = (value, [low, high], move) => [
+    value - Math.hypot(low - value, Math.min(move, 0)),
+    value + Math.hypot(high - value, Math.max(move, 0)),
+  ];
+
   /** A mean loss prior * gain + base, with Student's interval corrected for skewness and for unseen positives. */
   function risk(sums, name, prior) {
     if (!sums.risks[name]) return null;
@@ -369,8 +388,8 @@ const noneg = {};
     const end = (t) =>
       value - sd * (Math.abs(skew) > ZERO ? (3 / skew) * (Math.cbrt(1 + skew * (t - skew / 6)) - 1) : t);
     const move = prior < 1 ? (unseen * prior) / (1 - prior) : 0;
-    const low = value - Math.hypot(end(sums.t) - value, Math.min(move, 0));
-    return { value, low, high: value + Math.hypot(end(-sums.t) - value, Math.max(move, 0)) };
+    const [low, high] = withUnseen(value, [end(sums.t), end(-sums.t)], move);
+    return { value, low, high };
   }
 
   /** A piecewise ratio of linear functions of the prior. */
@@ -379,18 +398,13 @@ const noneg = {};
     return ((a + b * prior) / (c + d * prior)) * (byOdds ? Math.sqrt(prior / (1 - prior)) : 1);
   }
 
-  function areas(sums, prior) {
-    const found = {};
-    const { auroc, lift_at: lift } = sums.areas;
-    if (auroc) {
-      const [value, low, high] = auroc.map((x) => 0.5 + x / (1 - prior));
-      found.auroc = { value, low, high };
+  function areas(data, prior) {
+    const { areas: { auroc }, tops } = data.sums;
+    const rows = auroc ? [["auroc", auroc.map((x) => 0.5 + x / (1 - prior))]] : [];
+    for (const [name, { found, ends }] of Object.entries(tops)) {
+      rows.push([name, [found, ...ends].map((x) => x * topScale(data, name, prior))]);
     }
-    if (lift) {
-      const [value, low, high] = lift.map((x) => x * prior);
-      found.precision_at = { value, low, high };
-    }
-    return found;
+    return Object.fromEntries(rows.map(([name, [value, low, high]]) => [name, { value, low, high }]));
   }
 
   // --- theory -----------------------------------------------------------------------------------
@@ -458,7 +472,7 @@ const noneg = {};
     const found = {
       debiased_ece: debiasedEceInterval(sums, sums.bins.ece, prior),
       ks_error: { value: ksError(sums, prior), low: null, high: null },
-      ...areas(sums, prior),
+      ...areas(data, prior),
     };
     for (const name of Object.keys(sums.bins)) found[name] = eceInterval(sums, sums.bins[name], prior);
     for (const [name, one] of Object.entries(sums.curves)) {
@@ -468,15 +482,15 @@ const noneg = {};
     for (const name of Object.keys(data.rules)) found[name] = atThreshold(data, name, prior, half);
     // Estimates from all labels do not change.
     if (data.setting === "labeled") return found;
-    for (const [name, range] of Object.entries(data.ranges)) {
-      if (found[name]) found[name] = within(found[name], range);
+    for (const name of Object.keys(data.ranges)) {
+      if (found[name]) found[name] = within(found[name], rangeAt(data, name, prior));
     }
     return found;
   }
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, debiasedEceInterval,
-    distribution, ece, eceInterval, evaluate, isPossible, ksError, largestPrior, limits, positivesNeeded, promised, rankBounds, rejectedAt,
-    reliability, risk, rule, smooth, within,
+    distribution, ece, eceInterval, evaluate, isPossible, ksError, largestPrior, limits, positivesNeeded, promised, rangeAt, rankBounds, rejectedAt,
+    reliability, risk, rule, smooth, topScale, within, withUnseen,
   });
 })();

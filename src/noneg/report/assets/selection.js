@@ -9,6 +9,7 @@
   const SLACK = 2; // standard errors added to what the rows allow
   const LADDER = [1, 1.25, 1.5, 2, 3, 6];
   const ROUNDING = 1e-12;
+  const RANDOM = 0.5; // mean rank of positives that score like any other row
 
   const sum = (x) => x.reduce((total, one) => total + one, 0);
   const clip = (x, low, high) => Math.min(Math.max(x, low), high);
@@ -220,16 +221,17 @@
         const [variance, third] = areaMoments(area, x);
         const one = areaLimits(place(x), variance, sizes, data.sums.z);
         const other = skewedLimits(place(x), variance, third, sizes.student_area);
-        return [Math.min(one[0], other[0]), Math.max(one[1], other[1])].map(of);
+        const reach = [Math.min(one[0], other[0]), Math.max(one[1], other[1])];
+        return noneg.withUnseen(place(x), reach, sizes.unseen * (RANDOM - place(x))).map(of);
       },
       [0, 1],
     );
   }
 
-  function topBounds(data, value, prior, factor) {
-    const { tpr, place, limits, slope: steep, share } = data.sums.selection.top;
-    const found = Math.min(data.sums.selection.top.found, 1);
-    const scale = prior / share;
+  function topBounds(data, name, value, prior, factor) {
+    const { tpr, place, limits, slope: steep, share, ...top } = data.sums.tops[name];
+    const found = Math.min(top.found, 1);
+    const scale = noneg.topScale(data, name, prior);
     const point = (x) => {
       const [above, there] = tpr.map((one) => through(x, one));
       return (above + place * (there - above)) * scale;
@@ -240,7 +242,7 @@
       const gap = -slope(x, found) * steep * (found - share) * scale;
       return widened(point(x), moved, data.sums.z ** 2 * drifted(x, 0, drift(x, point), gap));
     };
-    return bounded(data, value, prior, factor, point, ends, [0, 1]);
+    return bounded(data, value, prior, factor, point, ends, [0, Infinity]);
   }
 
   function lossBounds(data, name, value, prior, factor) {
@@ -463,9 +465,9 @@
       else if (sums.selection.losses[name]) found[name] = lossBounds(data, name, value, prior, factor);
       else if (data.rules[name]) found[name] = ruleBounds(data, name, prior, factor, half);
       else if (name === "auroc") found[name] = areaBounds(data, value, prior, factor);
-      else if (name === "precision_at") found[name] = topBounds(data, value, prior, factor);
+      else if (sums.tops[name]) found[name] = topBounds(data, name, value, prior, factor);
       else found[name] = { value, low: null, high: null };
-      const range = data.rules[name]?.range ?? data.ranges[name];
+      const range = noneg.rangeAt(data, name, prior);
       if (range) found[name] = noneg.within(found[name], range);
     }
     return found;
