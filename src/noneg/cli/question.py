@@ -282,7 +282,7 @@ class Question:
         self.notes += found.notes
 
     def scores(self, *, needed: bool = True) -> PUScores:
-        """Return the scores with what is known of the prior."""
+        """Return the scores with what is known about the prior."""
         self.check_known(needed=needed)
         if self.prior_method is not None:
             return self.estimated(self.read())
