@@ -58,7 +58,8 @@ def true_parts(score, world=WORLD):
     """Return the components over EDGES for the population."""
     law = bin_scores(world.draw(math.inf, math.inf, setting="two-sample", seed=0), edges=EDGES)
     m, y, q, prior = law.marginal, law.frequency, law.mean_score, world.prior
-    reliability = m @ (loss(score, q, y) - loss(score, y, y))
+    # A divergence is not negative; a difference of losses may be, by rounding error.
+    reliability = max(0.0, m @ (loss(score, q, y) - loss(score, y, y)))
     resolution = m @ (loss(score, prior, y) - loss(score, y, y))
     uncertainty = loss(score, prior, prior)
     return {

@@ -560,18 +560,20 @@ def _finite(name: str, size: float | None) -> int:
 
 
 def _used(setting: Setting, **sizes: float | None) -> list[Any]:
-    """Return the sizes that the setting uses, checked; raise an error if others are given."""
+    """Return the sizes that the setting uses, or raise an error if others are given."""
     both = Argument("n_positive"), " and ", Argument("n_unlabeled")
     wanted = (Argument("n"),) if is_labeled(setting) else both
-    found: list[Any] = []
-    for name, size in sizes.items():
-        if Argument(name) in wanted:
-            infinite = size == math.inf and not is_pooled(setting)
-            found.append(size if infinite else _finite(name, size))
-        elif size is not None:
+    unused = {name: x for name, x in sizes.items() if Argument(name) not in wanted}
+    for name, size in unused.items():
+        if size is not None:
             rule = f"is not used in the {setting!r} setting"
             raise InputError(name, rule, value=size, remedy=("Pass ", *wanted, "."))
-    return found
+    return [_size(name, x, setting) for name, x in sizes.items() if name not in unused]
+
+
+def _size(name: str, size: float | None, setting: Setting) -> Any:  # noqa: ANN401
+    """Return a checked size; separate samples may be infinite."""
+    return size if size == math.inf and setting == "two-sample" else _finite(name, size)
 
 
 Components: TypeAlias = tuple[Sequence[float], Sequence[float], Sequence[float]]
