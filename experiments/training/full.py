@@ -18,6 +18,7 @@ from experiments.study import Run, Study
 from experiments.tables import merged, read
 from experiments.training import benchmark, plan
 from experiments.training.selections import THREE, all_runs, chosen, done, where
+from experiments.training.trees import LEARNERS, table_learner
 from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.measures import best_checkpoint
 
@@ -61,6 +62,18 @@ def features(run: Run) -> dict[str, list[dict]]:
 def later(run: Run) -> dict[str, list[dict]]:
     """Train methods that were published after the benchmark."""
     return {"later": _chosen(finished(run, train(run, plan.later())), *THREE)}
+
+
+def trees(run: Run) -> dict[str, list[dict]]:
+    """Fit learners for tables to the same rows, on processors."""
+    worlds = run.pick(plan.WORLDS, plan.WORLDS[:1])
+    cells = [
+        {"dataset": dataset, "case": case, "method": method, "split": split}
+        for dataset, case in worlds
+        for method in LEARNERS
+        for split in range(run.pick(plan.SPLITS, 1))
+    ]
+    return {"trees": run.rows(table_learner, cells)}
 
 
 def two_samples(run: Run) -> dict[str, list[dict]]:
@@ -160,9 +173,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 STUDY = Study(
     "pu_protocol",
-    parts=(protocol, rates, selections, features, later, two_samples, tables, speed),
+    parts=(protocol, rates, selections, features, later, trees, two_samples, tables, speed),
     page="experiments.training.full_page",
-    named=("features", "later", "two_samples", "speed"),
+    named=("features", "later", "trees", "two_samples", "speed"),
     arguments=arguments,
     digits=5,
 )

@@ -24,6 +24,8 @@ from noneg.lab.bench.summaries import paper_name, paper_numbers
 
 WORLDS = [("usps", 1), ("usps", 2), ("letter", 1), ("letter", 2)]
 POINTS, ERRORS = 2.0, 2.0
+# Networks beside the learners for tables: the likelihood of the labels, and a common choice.
+ALIKE = ("likelihood", "nnpu")
 PAIRS = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 FEATURE_WORLDS = ("1", "4", "feature 2", "feature 4", "feature 4 repaired", "class 2")
 SCORE_WORLDS = (
@@ -191,6 +193,46 @@ def default_means(tables: Tables) -> pd.Series:
     return pd.concat(both).groupby("method").accuracy.mean().sort_values(ascending=False)
 
 
+def tree_means(tables: Tables) -> pd.DataFrame:
+    """Return mean accuracy and calibration error of the learners for tables, the best first."""
+    means = _world_means(frame(tables, "trees"))
+    order = means.groupby("method").accuracy.mean().sort_values(ascending=False).index
+    return means.reindex(order, level="method")
+
+
+def network_means(tables: Tables) -> pd.DataFrame:
+    """Return mean accuracy and calibration error of the networks chosen by PA."""
+    return _world_means(where(frame(tables, "chosen"), criterion="proxy_accuracy"))
+
+
+def _world_means(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.groupby(["method", "dataset", "case"])[["accuracy", "ece"]].mean()
+
+
+def columns_ahead(tables: Tables) -> pd.Series:
+    """Return in how many worlds each learner for tables is above every network chosen by PA."""
+    best = network_means(tables).accuracy.groupby(["dataset", "case"]).max()
+    ours = tree_means(tables).accuracy
+    ahead = ours > best.reindex(ours.index.droplevel("method")).to_numpy()
+    return ahead.groupby("method").sum()
+
+
+def tree_table(tables: Tables) -> str:
+    """Return accuracy and calibration error of the learners for tables, and of networks."""
+    rows, nets = tree_means(tables), network_means(tables)
+    names = rows.index.unique("method")
+    body = [[name, *(_cell(rows.loc[name, d, c]) for d, c in WORLDS)] for name in names]
+    best = [nets.xs((d, c), level=("dataset", "case")).accuracy for d, c in WORLDS]
+    first = [f"{100 * x.max():.1f} ({label(x.idxmax())})" for x in best]
+    networks = [[title(m), *(_cell(nets.loc[m, d, c]) for d, c in WORLDS)] for m in ALIKE]
+    head = ["method", *(f"{WORLD_NAMES[d]} {c}" for d, c in WORLDS)]
+    return table(head, [*body, *networks, ["best network by PA", *first]])
+
+
+def _cell(found: pd.Series) -> str:
+    return f"{100 * found.accuracy:.1f} ({found.ece:.3f})"
+
+
 # Letters
 
 
@@ -212,7 +254,7 @@ def accuracy_table(rows: pd.DataFrame, first: pd.DataFrame, worlds: list[str]) -
     body = []
     for method in order:
         cells = [mean.loc[method, world] for world in worlds]
-        body.append([title(method), *(f"{100 * c.accuracy:.1f} ({c.ece:.3f})" for c in cells)])
+        body.append([title(method), *map(_cell, cells)])
     return table(["method", *worlds], body)
 
 

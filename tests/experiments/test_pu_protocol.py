@@ -1,5 +1,7 @@
 """The full protocol: its stored tables support the claims on its page."""
 
+import os
+
 import pytest
 
 pytest.importorskip("torch")
@@ -8,6 +10,7 @@ pytest.importorskip("pandas")
 from experiments.study import HERE
 from experiments.tables import Tables
 from experiments.training import full_page as page, plan
+from experiments.training.trees import LEARNERS, table_learner
 
 TABLES = Tables(HERE / "pu_protocol")
 
@@ -94,3 +97,22 @@ def test_a_later_method_has_its_three_splits():
     assert set(later.method) == set(plan.LATER)
     assert len(later) == plan.SPLITS * len(page.THREE)
     assert {r.method for r in plan.later()}.isdisjoint(m[0] for m in plan.versions())
+
+
+def test_the_page_says_what_learners_for_tables_do():
+    rows = page.frame(TABLES, "trees")
+    assert len(rows) == len(LEARNERS) * len(page.WORLDS) * plan.SPLITS
+    calibrated = page.tree_means(TABLES).ece.groupby("method").max()
+    assert calibrated.BoostedPU < 0.02
+    assert calibrated[["PU extra trees", "BaggingPU"]].min() > 0.05
+    assert page.columns_ahead(TABLES).idxmax() == "PU extra trees"
+
+
+@pytest.mark.skipif("NONEG_DATA" not in os.environ, reason="needs NONEG_DATA, a folder of data")
+def test_a_stored_cell_of_a_learner_for_tables_is_reproduced():
+    place = {"dataset": "usps", "case": 1, "split": 0}
+    stored = page.where(page.frame(TABLES, "trees"), method="WeightedPU", **place)
+    found = table_learner("WeightedPU", **place)
+    # Another machine may round the learner's sums of gradients differently.
+    assert found["accuracy"] == pytest.approx(stored.accuracy.item(), abs=0.005)
+    assert found["ece"] == pytest.approx(stored.ece.item(), abs=0.01)
