@@ -376,6 +376,24 @@ def test_a_query_grouped_by_date_has_the_periods_of_a_time_column(tmp_path, monk
         assert one["prior"]["value"] == pytest.approx(other["prior"]["value"], abs=0.003)
 
 
+@pytest.mark.parametrize("written", ["2026-03-{} 08:00", "202603{}", "202603{}T080000"])
+def test_dates_are_read_with_and_without_dashes(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+    columns = map(np.concatenate, zip(rows(0.2, 1), rows(0.2, 2), strict=True))
+    write("all.csv", *columns, np.repeat([written.format("02"), written.format("31")], 2000))
+    found = json.loads(run("monitor", "all.csv", *ASKED, "--time", "when", "--json").stdout)
+    assert (found["reference"]["name"], found["looks"][0]["name"]) == ("2026-03-02", "2026-03-30")
+
+
+@pytest.mark.parametrize("written", ["1774224000", "2026-3-2", "202603", " ", "20261301", "now"])
+def test_what_is_not_a_date_is_named(tmp_path, monkeypatch, written):
+    monkeypatch.chdir(tmp_path)
+    write("a.csv", *rows(0.2, 1), [written] * 2000)
+    result = run("monitor", "a.csv", *ASKED, "--time", "when")
+    assert result.exit_code == 2
+    assert "--time must contain dates such as 2026-03-31 in column 'when'" in result.stderr
+
+
 def test_the_repair_of_sketches_applies_to_any_column(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for number, (score, flags) in enumerate([rows(0.2, 1), rows(0.33, 3)]):

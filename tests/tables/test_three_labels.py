@@ -1,11 +1,13 @@
 """Label columns with positive, negative and unlabeled values, read as intended."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import noneg
 from noneg.errors import InputError
 from noneg.tables.batches import Wanted
+from noneg.tables.labels import Labels
 from noneg.tables.reading import read_columns
 
 SCORE = [0.9, 0.2, 0.3, 0.4]
@@ -45,13 +47,23 @@ def test_files_of_any_kind(tmp_path, ending):
         rows = ('{"s":0.9,"y":1}', '{"s":0.2,"y":0}', '{"s":0.3,"y":null}', '{"s":0.4}')
         path.write_text("\n".join(rows))
     else:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         pq.write_table(pa.table({"s": SCORE, "y": pa.array([1, 0, None, None], pa.int8())}), path)
     found = columns(path, unlabeled_is_empty=True)
     assert found.flags.tolist() == [True, False, False, False]
     assert found.negative.tolist() == [False, True, False, False]
+
+
+@pytest.mark.parametrize("kind", ["none", "blank"])
+def test_rows_are_located_only_for_an_error(kind):
+    label, options = KINDS[kind]
+    labels = Labels(Wanted(**NAMES, **options))
+    positive, negative = labels.kinds(pa.array(label), pytest.fail)
+    assert (positive.tolist(), negative.tolist()) == (
+        [True, *[False] * 3],
+        [False, True, *[False] * 2],
+    )
 
 
 def test_a_sketch_counts_known_negatives_with_the_unlabeled():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
 
     Period = tuple[str, PUScores]
 
-# Length of the date part of a timestamp, such as 2026-03-31.
-DAY = 10
+# A year, a month, or a day with or without dashes, which a time may follow.
+DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d).*)?|(\d\d)(\d\d)(?!\d).*)?", re.ASCII | re.DOTALL)
 
 
 @main.command(short_help="Detect changes over time.")
@@ -189,7 +190,7 @@ def _period_names(dates: list[str], column: str, every: str) -> list[str]:
     import numpy as np
 
     try:
-        days = np.array([date[:DAY] for date in dates]).astype("datetime64[D]")
+        days = np.array([_date(text) for text in dates]).astype("datetime64[D]")
     except ValueError as error:
         rule = f"must contain dates such as 2026-03-31 in column {column!r}: {error}"
         raise InputError("time", rule) from None
@@ -198,6 +199,15 @@ def _period_names(dates: list[str], column: str, every: str) -> list[str]:
     if every == "week":
         days = np.busday_offset(days, 0, roll="backward", weekmask="Mon")
     return [str(day) for day in days]
+
+
+def _date(text: str) -> str:
+    """Return the date at the start of a timestamp, with dashes."""
+    found = DATE.fullmatch(text.strip())
+    if found is None:
+        msg = f"{text!r} is not a date."
+        raise ValueError(msg)
+    return "-".join(filter(None, found.groups()))
 
 
 def _write(found: Monitoring, question: Question, out: str | None, save: str | None) -> list[str]:

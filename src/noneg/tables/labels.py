@@ -118,7 +118,7 @@ class Labels:
         """
         three = self.wanted.has_negatives
         if column.null_count:
-            self._check_empty(place(first_null(column)))
+            self._check_empty(place, first_null(column))
         if not three and (flags := self._plain(column)) is not None:
             return flags, None
         codes, values, used = _encoded(column, self.wanted.label)
@@ -126,7 +126,7 @@ class Labels:
         for code in used:
             means = meaning(values[code])
             if _is_empty(means, blank=three):
-                self._check_empty(place(int(np.argmax(codes == code))))
+                self._check_empty(place, int(np.argmax(codes == code)))
             elif means == self.unlabeled:
                 self.seen_unlabeled = True
             else:
@@ -134,9 +134,9 @@ class Labels:
                 negative[code] = not positive[code]
         return positive[codes], negative[codes] if three else None
 
-    def _check_empty(self, place: str) -> None:
+    def _check_empty(self, place: Place, row: int) -> None:
         if not self.wanted.unlabeled_is_empty:
-            refuse_missing("label", self.wanted.label, place)
+            refuse_missing("label", self.wanted.label, place(row))
         self.seen_empty = True
 
     def _plain(self, column: Column) -> Flags | None:
