@@ -10,6 +10,7 @@ import noneg
 from noneg import PUScores
 from noneg.errors import InputError
 from noneg.groups import by_group, count_limits
+from noneg.report.answers import group_section
 from noneg.tables import batches
 from noneg.tables.groups import Grouping, group_rows, groups_of
 from noneg.tables.reading import read_grouped
@@ -402,3 +403,18 @@ def test_of_two_groups_the_one_with_the_larger_bias_is_the_worst(wrong, selectio
     facts = {"setting": "one-sample", "prior": eta.mean(), "selection": selection}
     scores = PUScores.from_pu_labels(seen, score, **facts)
     assert by_group(scores, group_rows(group, score, seen), metrics=()).worst == wrong
+
+
+def test_the_report_shows_each_group_even_if_names_are_equal():
+    """Values joined by commas can be the same text."""
+    score, label, group = rows(groups="ab")
+    grouping = Grouping(["one", "two"])
+    codes = grouping.codes(
+        [np.where(group == "a", "a, b", "a"), np.where(group == "a", "c", "b, c")]
+    )
+    grouping.add(codes, score, label)
+    table = by_group(PUScores.from_labels(label, score), grouping.finished())
+    assert table.group == ("a, b, c",) * 2
+    (shown,) = group_section(table).tables
+    mean = shown.header.index("Prior")
+    assert [row[mean].value for row in shown.rows] == table.metrics["prior"][0].tolist()

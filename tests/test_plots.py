@@ -15,6 +15,7 @@ from noneg.metrics import estimate
 from noneg.performance import auroc, largest_prior, pr, roc, roc_bounds
 from noneg.plots import (
     PriorSensitivityDisplay,
+    PromisedPrecisionDisplay,
     PUPrecisionRecallDisplay,
     PURocDisplay,
     ReliabilityDisplay,
@@ -485,3 +486,11 @@ def test_regions_show_what_selection_allows():
         assert display.region_ is not None
         plt.close(display.figure_)
     assert widths[0] < 0.01 < widths[1] < widths[2]
+
+
+def test_a_guarantee_takes_no_color_of_the_cycle():
+    ax = plt.subplots()[1]
+    shown = PromisedPrecisionDisplay.from_scores(SAMPLES["labeled"], ax=ax)
+    assert shown.promise_.get_color() == shown.line_.get_color()
+    (later,) = ax.plot([0, 1], [0, 1])
+    assert to_hex(later.get_color()) == to_hex("C0")

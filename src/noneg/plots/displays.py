@@ -558,8 +558,9 @@ class PromisedPrecisionDisplay(Display):
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
-        (self.promise_,) = self.ax_.plot(found.recall, found.promised, DASHES[1], label=sure)
-        self.promise_.set_color(self.line_.get_color())
+        # A color that is passed, unlike one that is set later, does not advance the cycle.
+        below = {"color": self.line_.get_color(), "linestyle": DASHES[1], "label": sure}
+        (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
         return self.finish("lower left")
 
     def frame(self, backend: str | None = None) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -382,13 +383,9 @@ def _table(groups: GroupTable, chosen: Iterable[int], names: Iterable[str], leve
     from noneg.metrics import METRICS
 
     by, names = ", ".join(groups.by), list(names)
-    titles = [ALWAYS.get(name) or METRICS[name].label for name in names]
-    rows = [
-        (*_sizes(groups, k), *(groups.estimate(groups.group[k], name) for name in names))
-        for k in chosen
-    ]
-    header = (by, "rows", "positives", *titles)
-    return Table.of_estimates(header, rows, level, first=3, digits=3, caption=f"By {by}")
+    titles = [words for name in names for words in (ALWAYS.get(name) or METRICS[name].label, level)]
+    rows = [_cells(groups, k, names) for k in chosen]
+    return Table((by, "rows", "positives", *titles), rows, f"By {by}")
 
 
 def _group_sentences(groups: GroupTable) -> Iterator[str]:
@@ -406,9 +403,11 @@ def _group_sentences(groups: GroupTable) -> Iterator[str]:
     yield from _pool_words(groups.group, groups.pooled)
 
 
-def _sizes(groups: GroupTable, k: int) -> tuple[Cell, ...]:
-    """Return the name of a group and its numbers of rows and labeled positives."""
-    return groups.group[k], Number(groups.rows[k], 0), Number(groups.positives[k], 0)
+def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the name of a group, its numbers of rows and labeled positives, and its metrics."""
+    sizes = Number(groups.rows[k], 0), Number(groups.positives[k], 0)
+    found = (interval_cells(*groups.metrics[x][:, k].tolist(), digits=3) for x in names)
+    return groups.group[k], *sizes, *chain.from_iterable(found)
 
 
 def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
@@ -456,9 +455,8 @@ def _maps_table(found: HeldOutByGroup, level: str) -> Table:
     for k in chosen.tolist():
         before, _, after = map(Number, found.brier[:, k].tolist())
         change = interval_cells(*found.brier_change[:, k].tolist())
-        prior = estimate_cells(table.estimate(table.group[k], "prior"), digits=3)
         told = made.told(table.group[k])
-        rows.append((*_sizes(table, k), *prior, told, before, after, *change))
+        rows.append((*_cells(table, k, ["prior"]), told, before, after, *change))
     header = ("group", "rows", "positives", "prior", level, "map", "Brier before", "after")
     return Table((*header, "change", level), rows, caption)
 
