@@ -559,8 +559,8 @@ class PromisedPrecisionDisplay(Display):
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
         # A color that is passed, unlike one that is set later, does not advance the cycle.
-        below = {"color": self.line_.get_color(), "linestyle": DASHES[1], "label": sure}
-        (self.promise_,) = self.ax_.plot(found.recall, found.promised, **below)
+        below: dict[str, Any] = {"color": self.line_.get_color(), "linestyle": DASHES[1]}
+        (self.promise_,) = self.ax_.plot(found.recall, found.promised, label=sure, **below)
         return self.finish("lower left")
 
     def frame(self, backend: str | None = None) -> object:

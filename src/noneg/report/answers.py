@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -406,8 +405,9 @@ def _group_sentences(groups: GroupTable) -> Iterator[str]:
 def _cells(groups: GroupTable, k: int, names: Iterable[str]) -> tuple[Cell, ...]:
     """Return the name of a group, its numbers of rows and labeled positives, and its metrics."""
     sizes = Number(groups.rows[k], 0), Number(groups.positives[k], 0)
-    found = (interval_cells(*groups.metrics[x][:, k].tolist(), digits=3) for x in names)
-    return groups.group[k], *sizes, *chain.from_iterable(found)
+    found = (groups.metrics[name][:, k].tolist() for name in names)
+    cells = [cell for ends in found for cell in interval_cells(*ends, digits=3)]
+    return groups.group[k], *sizes, *cells
 
 
 def _order(groups: GroupTable) -> np.ndarray[Any, np.dtype[np.intp]]:
