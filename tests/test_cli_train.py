@@ -104,6 +104,8 @@ def test_refusals(trained):
     assert "must not contain text in column 'age', which had none in training" in done.output
     unnamed = [word for word in other if word not in ("--positive-label", "fraud")]
     assert "--label contains 'fraud' and 'unknown'" in run("train", table, *unnamed).output
+    new.write_text("id,age,city,code,confirmed\n")
+    assert "must contain at least one labeled positive" in run("train", new, *other).output
     gaps = folder / "gaps.csv"
     pd.read_csv(table).replace({"confirmed": {"unknown": None}}).to_csv(gaps, index=False)
     assert "--label must contain a label in every row" in run("train", gaps, *other).output

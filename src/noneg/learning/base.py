@@ -151,7 +151,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         check_same_length(X=_num_samples(rows), y=flags.size)
-        mass = _check_sample_weight(weight, flags, dtype=np.float64)
+        mass = np.ones(flags.size)
+        if weight is not None:
+            mass = _check_sample_weight(weight, flags, dtype=np.float64)
         if (mass < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(mass.min()))
         if propensity is not None and is_labeled(self.setting):
