@@ -151,7 +151,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         check_same_length(X=_num_samples(rows), y=flags.size)
-        mass = _check_sample_weight(weight, flags, dtype=np.float64)
+        # Without rows, scikit-learn's check would fail before ours, which says what is missing.
+        none = weight is None
+        mass = np.ones(flags.size) if none else _check_sample_weight(weight, flags, dtype=float)
         if (mass < 0.0).any():
             raise InputError("sample_weight", "must not be negative", value=float(mass.min()))
         if propensity is not None and is_labeled(self.setting):
@@ -164,7 +166,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("y", msg)
         # Keep the labels as given: 0, -1, False, and so on.
         self.classes_ = np.array([labels[~flags][0], labels[flags][0]])
-        made = Rows(flags, mass, e, rows, weighted=weight is not None)
+        made = Rows(flags, mass, e, rows, weighted=not none)
         return made if mass.all() else made.take(np.flatnonzero(mass))
 
     def _check_inputs(self, X: Any, *, fresh: bool = False) -> Any:  # noqa: ANN401
@@ -276,9 +278,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
         flags = check_flags(column_or_1d(y), "y", self.positive_label)
-        mass = _check_sample_weight(sample_weight, flags, dtype=np.float64)
-        rows = Rows(flags, mass, weighted=sample_weight is not None)
-        scores = rows.scores(self.predict_proba(X)[:, 1], self.setting, prior)
+        given: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": "importance"}
+        given |= {"setting": self.setting, "prior": prior}
+        scores = PUScores.from_pu_labels(flags, self.predict_proba(X)[:, 1], **given)
         # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
         return proxy_accuracy(scores, threshold=float(_ABOVE_HALF))
 

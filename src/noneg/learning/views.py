@@ -63,8 +63,8 @@ def rearrange(x: Tensor, source: Tensor, black: Tensor | float) -> Tensor:
     [[6.0, -1.0]]
     """
     rows, pixels = source.shape[:-1], source.shape[-1]
-    flat = x.reshape(*rows, -1, pixels)
-    edge = flat.new_ones(*flat.shape[:-1], 1) * black
+    flat = x.reshape(*rows, x.shape[len(rows) :].numel() // pixels, pixels)
+    edge = (flat.new_ones(*flat.shape[:-1], 1) * black).to(x.dtype)
     places = source.unsqueeze(-2).expand_as(flat)
     return torch.cat([flat, edge], -1).gather(-1, places).reshape(x.shape)
 
