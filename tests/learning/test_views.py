@@ -57,3 +57,9 @@ def test_views_depend_on_the_generator_alone(view, shape):
     x = torch.rand(shape)
     assert (view(x, seeded(1)) == view(x, seeded(1))).all()
     assert (view(x, seeded(1)) != view(x, seeded(2))).any()
+
+
+def test_views_keep_the_type_of_pixels_and_an_empty_batch():
+    pixels = torch.arange(16, dtype=torch.uint8).expand(5, 16)
+    assert Turned(4)(pixels, seeded()).dtype == torch.uint8
+    assert Turned(4)(pixels[:0], seeded()).shape == (0, 16)
