@@ -1,6 +1,7 @@
 """Requirements for every algorithm in the registry."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,18 @@ def test_single_precision_odd_sizes_and_few_positives(name, variant, small):
     assert score.dtype == torch.float32
     assert score.shape == (17,)
     assert torch.isfinite(score).all()
+
+
+def test_replaced_rows_are_trained_on(small):
+    moved = small[0].to(torch.device("cpu"))
+    pos, unl = moved.pos[:7] + 1.0, moved.unl[:50] - 1.0
+    other = replace(moved, pos=pos, unl=unl)
+    assert torch.equal(other.rows, torch.cat([pos, unl]))
+    expected, found = (
+        weights(fit(make("pusb", "ref", None), data, 0.4, batch_size=10, epochs=2))
+        for data in (PUData(pos, unl), other)
+    )
+    assert all(torch.equal(found[key], expected[key]) for key in expected)
 
 
 CONSISTENT = [name for name, kind in ALGORITHMS.items() if kind.consistent]

@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import noneg.learning
 from noneg.calibration import ece
+from noneg.errors import InputError
 from noneg.learning import BaggingPU, BoostedPU, LinearPU, PUClassifier, WeightedPU
 from noneg.learning.algorithms.nnpu import NNPU
 from noneg.learning.base import PUEstimator, sigmoid
@@ -345,6 +346,16 @@ def test_the_score_takes_weights(table):
     twice = np.repeat(np.arange(1500), 1 + (x[:, 1] > 0))
     weighted = model.score(x, labeled, sample_weight=1.0 + (x[:, 1] > 0))
     assert weighted == pytest.approx(model.score(x[twice], labeled[twice]))
+    with pytest.raises(InputError, match="'sample_weight' must have one entry per row, got 2"):
+        model.score(x, labeled, sample_weight=[1.0, 2.0])
+    with pytest.raises(InputError, match="must be finite and not negative, got nan in row 0"):
+        model.score(x, labeled, sample_weight=np.full(1500, np.nan))
+
+
+@pytest.mark.parametrize("learner", [BaggingPU, WeightedPU])
+def test_a_table_without_rows_lacks_positives(learner):
+    with pytest.raises(InputError, match="'y' must contain at least one labeled positive"):
+        learner(setting="one-sample", prior=0.4).fit(np.empty((0, 3)), np.empty(0, bool))
 
 
 @pytest.mark.parametrize(

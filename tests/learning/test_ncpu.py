@@ -10,6 +10,7 @@ from noneg.learning.algorithms.ncpu import NcPU, alignment
 from noneg.learning.contract import Batch, PUData, View
 from noneg.learning.networks import MLP, ResNet
 from noneg.learning.task import make_task
+from noneg.learning.training import Trainer
 from noneg.learning.views import Cropped
 
 ROWS = torch.randn(10, 3, generator=torch.Generator().manual_seed(0))
@@ -135,6 +136,19 @@ def test_network_keeps_its_outputs():
     torch.testing.assert_close(method.build(net)["net"](x), expected)
     with pytest.raises(ValueError, match="'network' must have a linear layer"):
         method.build(nn.Flatten())
+
+
+def test_network_may_be_a_single_layer():
+    net, x = nn.Linear(3, 2), torch.randn(5, 3)
+    expected = net(x)
+    method = NcPU()
+    method.frozen = {}
+    built = method.build(net)["net"]
+    torch.testing.assert_close(built(x), expected)
+    assert built.head is net
+    trainer = Trainer(steps=2, batch_size=4)
+    trained = trainer.fit(NcPU(width=4), nn.Linear(3, 2), DATA, setting="two-sample").algorithm
+    assert trained.decision(DATA.unl).isfinite().all()
 
 
 def test_hidden_labels_are_found_in_two_gaussians(world):

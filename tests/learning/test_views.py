@@ -57,3 +57,18 @@ def test_views_depend_on_the_generator_alone(view, shape):
     x = torch.rand(shape)
     assert (view(x, seeded(1)) == view(x, seeded(1))).all()
     assert (view(x, seeded(1)) != view(x, seeded(2))).any()
+
+
+def test_views_keep_the_type_of_pixels_and_an_empty_batch():
+    pixels = torch.arange(16, dtype=torch.uint8).expand(5, 16)
+    assert Turned(4)(pixels, seeded()).dtype == torch.uint8
+    assert Turned(4)(pixels[:0], seeded()).shape == (0, 16)
+
+
+def test_large_shifts_need_no_table_of_all_views():
+    """A table of all 80,802 views would take 42 GB."""
+    view, image = Cropped(100), torch.rand(2, 1, 256, 256)
+    one = view.sources(torch.tensor([2 * (201 * 100 + 100) + 1]), (1, 256, 256))
+    mirrored = torch.arange(256 * 256).reshape(256, 256).flip(1)
+    assert torch.equal(one.reshape(256, 256), mirrored)
+    assert view(image, seeded()).shape == image.shape

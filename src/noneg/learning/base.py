@@ -151,6 +151,7 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_binary(labels)
         flags = check_flags(labels, "y", self.positive_label)
         check_same_length(X=_num_samples(rows), y=flags.size)
+        # Without rows, scikit-learn's check would fail before ours, which says what is missing.
         mass = np.ones(flags.size)
         if weight is not None:
             mass = _check_sample_weight(weight, flags, dtype=np.float64)
@@ -278,9 +279,9 @@ class PUEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return float(super().score(X, y, sample_weight))
         prior = self._known_prior("for the score")
         flags = check_flags(column_or_1d(y), "y", self.positive_label)
-        mass = _check_sample_weight(sample_weight, flags, dtype=np.float64)
-        rows = Rows(flags, mass, weighted=sample_weight is not None)
-        scores = rows.scores(self.predict_proba(X)[:, 1], self.setting, prior)
+        given: dict[str, Any] = {"sample_weight": sample_weight, "weight_kind": "importance"}
+        given |= {"setting": self.setting, "prior": prior}
+        scores = PUScores.from_pu_labels(flags, self.predict_proba(X)[:, 1], **given)
         # A metric counts scores at or above the threshold; `predict` requires more than 1/2.
         return proxy_accuracy(scores, threshold=float(_ABOVE_HALF))
 

@@ -404,7 +404,10 @@ class PUData:
         ``weak(x, generator)`` augments a training batch; it is never used in evaluation.
     strong : callable, optional
         A second, stronger augmentation that some methods need.
-    joint : Tensor, optional
+
+    Attributes
+    ----------
+    joint : Tensor or None
         All rows in one tensor, of which `pos` and `unl` are slices; created by `to`.
 
     Examples
@@ -419,7 +422,8 @@ class PUData:
     unl: Tensor
     weak: Augment | None = None
     strong: Augment | None = None
-    joint: Tensor | None = None
+    # Not an argument, so that `replace` with other rows does not keep it.
+    joint: Tensor | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("pos", "unl"):
@@ -448,7 +452,9 @@ class PUData:
         """Return the rows on a device as slices of one tensor, in single precision or lower."""
         joint = self.rows.to(device)
         joint = joint.float() if joint.dtype not in _HALVES else joint
-        return replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :], joint=joint)
+        made = replace(self, pos=joint[: self.n_pos], unl=joint[self.n_pos :])
+        object.__setattr__(made, "joint", joint)
+        return made
 
 
 def torch_generator(seed: int, purpose: str) -> torch.Generator:

@@ -21,7 +21,6 @@ with optional("noneg.learning"):
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
     from torch import Tensor
 
 __all__ = ["Cropped", "Turned"]
@@ -30,25 +29,30 @@ _ANGLES = 41
 
 
 class _Rearranged(ABC):
-    """A view that takes each pixel from another place, chosen from a table of such views."""
+    """A view that takes each pixel from another place, one of a number of such views."""
 
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return the augmented batch."""
-        which = self.draw(len(x), generator)
-        return rearrange(x, self.sources(x.shape[1:])[which].to(x.device), self.edge)
+        source = self.sources(self.draw(len(x), generator), x.shape[1:])
+        return rearrange(x, source.to(x.device), self.edge)
 
     @property
     def edge(self) -> float:
         """Value of pixels from outside the image."""
         return 0.0
 
+    @property
     @abstractmethod
-    def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        """Draw the number of a view for each of n rows."""
+    def count(self) -> int:
+        """Number of views."""
 
     @abstractmethod
-    def sources(self, shape: Sequence[int]) -> Tensor:
-        """Return the source of each pixel of a row of this shape, one line per view.
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw a view for each of n rows."""
+
+    @abstractmethod
+    def sources(self, which: Tensor, shape: Sequence[int]) -> Tensor:
+        """Return the source of each pixel of a row of this shape, one line for each given view.
 
         Pixels are numbered row by row; the number after the last stands for black.
         """
@@ -63,8 +67,8 @@ def rearrange(x: Tensor, source: Tensor, black: Tensor | float) -> Tensor:
     [[6.0, -1.0]]
     """
     rows, pixels = source.shape[:-1], source.shape[-1]
-    flat = x.reshape(*rows, -1, pixels)
-    edge = flat.new_ones(*flat.shape[:-1], 1) * black
+    flat = x.reshape(*rows, x.shape[len(rows) :].numel() // pixels, pixels)
+    edge = (flat.new_ones(*flat.shape[:-1], 1) * black).to(x.dtype)
     places = source.unsqueeze(-2).expand_as(flat)
     return torch.cat([flat, edge], -1).gather(-1, places).reshape(x.shape)
 
@@ -104,13 +108,18 @@ class Turned(_Rearranged):
         """Value of pixels from outside the image."""
         return self.black
 
-    def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        """Draw the number of a view for each of n rows."""
-        return torch.randint(2 * _ANGLES, (n,), generator=generator)
+    @property
+    def count(self) -> int:
+        """Number of views: each angle, first unflipped and then flipped."""
+        return 2 * _ANGLES
 
-    def sources(self, shape: Sequence[int]) -> Tensor:  # noqa: ARG002
-        """Return the sources of pixels, one line per angle, first unflipped and then flipped."""
-        return _turns(self.side, self.degrees)
+    def draw(self, n: int, generator: torch.Generator) -> Tensor:
+        """Draw a view for each of n rows."""
+        return torch.randint(self.count, (n,), generator=generator)
+
+    def sources(self, which: Tensor, shape: Sequence[int]) -> Tensor:  # noqa: ARG002
+        """Return the source of each pixel, one line for each given view."""
+        return _turns(self.side, self.degrees)[which]
 
 
 @cache
@@ -149,27 +158,27 @@ class Cropped(_Rearranged):
 
     padding: int = 4
 
+    @property
+    def count(self) -> int:
+        """Number of views: each shift, unflipped and flipped."""
+        return 2 * (2 * self.padding + 1) ** 2
+
     def draw(self, n: int, generator: torch.Generator) -> Tensor:
-        """Draw the number of a view for each of n rows."""
+        """Draw a view for each of n rows."""
         shifts = 2 * self.padding + 1
         down, right = torch.randint(shifts, (2, n), generator=generator)
         return 2 * (shifts * down + right) + torch.randint(2, (n,), generator=generator)
 
-    def sources(self, shape: Sequence[int]) -> Tensor:
-        """Return the sources of pixels, one line for each shift, unflipped and flipped."""
-        return _crops(*shape[-2:], self.padding)
+    def sources(self, which: Tensor, shape: Sequence[int]) -> Tensor:
+        """Return the source of each pixel, one line for each given view."""
+        down, right = which // 2 // (2 * self.padding + 1), which // 2 % (2 * self.padding + 1)
+        row, column = (_shifted(length, self.padding) for length in shape[-2:])
+        line = torch.where(which[:, None] % 2 > 0, column[right].flip(1), column[right])
+        return (shape[-1] * row[down][:, :, None] + line[:, None]).flatten(1)
 
 
 @cache
-def _crops(rows: int, columns: int, padding: int) -> Tensor:
-    table = []
-    for row in _shifted(rows, padding):
-        for column in _shifted(columns, padding):
-            table += [np.add.outer(columns * row, one).ravel() for one in (column, column[::-1])]
-    return torch.from_numpy(np.array(table))
-
-
-def _shifted(length: int, padding: int) -> list[NDArray[np.int64]]:
+def _shifted(length: int, padding: int) -> Tensor:
     """Return the sources along one axis for each shift, reflected at the ends."""
     wide = np.pad(np.arange(length), padding, mode="reflect")
-    return [wide[shift : shift + length] for shift in range(2 * padding + 1)]
+    return torch.from_numpy(wide).unfold(0, length, 1)

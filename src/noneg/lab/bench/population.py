@@ -162,9 +162,10 @@ class Population:
         self._given: Stack = {}
         self._drawn: dict[int, Tensor] = {}
         if self.view is not None:
-            self.sources = self.view.sources(self.shape).to(self.device)
-            views: list[Any] = [run.data.weak for run in self.runs]
-            black = torch.tensor([view.edge for view in views], device=self.device)
+            views = torch.arange(self.view.count)
+            self.sources = self.view.sources(views, self.shape).to(self.device)
+            weak: list[Any] = [run.data.weak for run in self.runs]
+            black = torch.tensor([view.edge for view in weak], device=self.device)
             self.black = black.reshape(m, 1, 1, 1)
 
     def _stack_held(self, members: Sequence[Member]) -> None:

@@ -24,6 +24,8 @@ class _Aligned(nn.Module):
 
     def __init__(self, network: nn.Module, width: int) -> None:
         super().__init__()
+        # A network that is itself a layer has no parent to take the layer from.
+        network = nn.Sequential(network) if isinstance(network, nn.Linear) else network
         linear = [name for name, part in network.named_modules() if isinstance(part, nn.Linear)]
         if not linear:
             raise InputError("network", "must have a linear layer: NcPU aligns its inputs.")
