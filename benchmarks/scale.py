@@ -195,6 +195,9 @@ def main():
     options.add_argument("--folder", type=Path, default=Path("/tmp"))  # noqa: S108
     options.add_argument("--keep", action="store_true")
     arguments = options.parse_args()
+    whole = all(getattr(arguments, x) == options.get_default(x) for x in ("sizes", "cases"))
+    if not whole and arguments.out == options.get_default("out"):
+        options.error("only a whole run replaces the stored results: give another folder as --out")
     load = os.getloadavg()[0]
     rows = list(run(arguments))
     write(arguments.out / "scale.csv", [dict.fromkeys(FIELDS, "") | x for x in rows], digits=None)

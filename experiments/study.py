@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments import STUDIES
-from experiments.tables import SINGLE, Row, Tables, fill, read, write
+from experiments.tables import SINGLE, Row, Tables, fill, place, read, write
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build"
@@ -170,8 +170,8 @@ class Run:
             return
         path = self.out / f"{name}.csv"
         rows = read(path, raw=True) if path.exists() else []
-        done = {tuple(row[key] for key in cells[0]) for row in rows if mine(row)}
-        left = [cell for cell in cells if tuple(map(str, cell.values())) not in done]
+        done = {place(row, cells[0], self.digits) for row in rows if mine(row)}
+        left = [cell for cell in cells if place(cell, cells[0], self.digits) not in done]
         stored = 0.0
         for k, found in enumerate(self.over(work, left, **fixed)):
             rows += named(left[k], found)

@@ -16,29 +16,46 @@ SINGLE = str | int | float | np.generic | None
 _RULES = {"l": "---", "r": "---:"}
 
 
-def merged(path: Path, rows: list[Row], *keys: str) -> list[Row]:
-    """Return the stored rows followed by new ones, which replace those with the same keys."""
+def merged(path: Path, rows: list[Row], *keys: str, digits: int | None = 6) -> list[Row]:
+    """Return the stored rows followed by new ones, which replace those with the same keys.
 
-    def place(row: Row) -> tuple:
-        return tuple(row[key] for key in keys)
+    A key that is text remains what it is, even if it looks like a number: 007, or 1e3.
+    """
+    stored = read(path, raw=True) if path.exists() else []
+    new = {place(row, keys, digits) for row in rows}
+    kept = [row for row in stored if place(row, keys, digits) not in new]
+    texts = [
+        {k: row[k] for k in keys if stored_text(parsed(row[k]), digits) != row[k]} for row in kept
+    ]
+    return [numbers(row) | text for row, text in zip(kept, texts, strict=True)] + rows
 
-    new = {place(row) for row in rows}
-    stored = read(path) if path.exists() else []
-    return [row for row in stored if place(row) not in new] + rows
+
+def place(row: Mapping[str, object], keys: Iterable[str], digits: int | None) -> tuple[str, ...]:
+    """Return the texts by which a stored table identifies a row, before or after it is stored."""
+    return tuple(stored_text(row[key], digits) for key in keys)
+
+
+def stored_text(value: object, digits: int | None = 6) -> str:
+    """Return the text of a value in a stored table, which for a text is the text itself.
+
+    >>> stored_text(1 / 3), stored_text(1.0), stored_text(1.0, None), stored_text("1.0")
+    ('0.333333', '1', '1.0', '1.0')
+    """
+    if value is None:
+        return ""
+    number = digits is not None and isinstance(value, float | np.floating)
+    return f"{value:.{digits}g}" if number else str(value)
 
 
 def write(path: Path, rows: Sequence[Mapping[str, object]], digits: int | None = 6) -> None:
     """Store a table with the columns of all rows; six digits are more than any page shows."""
-
-    def short(value: object) -> object:
-        number = digits is not None and isinstance(value, float | np.floating)
-        return f"{value:.{digits}g}" if number else value
-
     part = path.with_suffix(".part")
     with part.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(dict.fromkeys(chain(*rows))), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: short(value) for name, value in row.items()} for row in rows)
+        writer.writerows(
+            {name: stored_text(value, digits) for name, value in row.items()} for row in rows
+        )
     part.replace(path)
 
 
@@ -46,7 +63,11 @@ def read(path: Path, *, raw: bool = False) -> list[Row]:
     """Return the rows of a stored table, with cells converted to numbers unless `raw`."""
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return rows if raw else [{name: parsed(text) for name, text in row.items()} for row in rows]
+    return rows if raw else list(map(numbers, rows))
+
+
+def numbers(row: Mapping[str, str]) -> Row:
+    return {name: parsed(text) for name, text in row.items()}
 
 
 @cache

@@ -98,7 +98,10 @@ def training(run: Run) -> None:
 def tables(run: Run) -> dict[str, list[Row]]:
     """Return the stored tables with the rows of all margins in the folder."""
     found = all_tables(stored(margins(run)), run.say).items()
-    rows = {name: merged(run.out / f"{name}.csv", new, *KEYS[name]) for name, new in found}
+    rows = {
+        name: merged(run.out / f"{name}.csv", new, *KEYS[name], digits=run.digits)
+        for name, new in found
+    }
     return {name: sorted(own, key=itemgetter("group", "n")) for name, own in rows.items()}
 
 

@@ -169,11 +169,13 @@ def measure(model: Model) -> Row:
     }
     row |= errors(scores, "")
     held = held_out_scores(model)
-    for name in CALIBRATORS:
+    fits = {name: make(name) for name in CALIBRATORS}
+    fits |= {"platt": make("platt", fit="risk"), "likelihood": make("platt")}
+    for name, calibrator in fits.items():
         if name == "auto" and (model.trial >= AUTO_TRIALS or model.n < AUTO_FROM):
             row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
             continue
-        calibrator = fit_quietly(make(name), held)
+        fit_quietly(calibrator, held)
         row |= errors(labeled_scores(model, calibrator.transform), f"_{name}")
         if name == "auto":
             row["auto"] = calibrator.chosen_.name

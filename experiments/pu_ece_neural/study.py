@@ -103,7 +103,9 @@ def gather(run: Run, measured: Path) -> list[Row]:
     text = json.dumps({"training": training, "analysis": analysis}, indent=1)
     note.write_text(text + "\n")
     place = ("data", "name", "n", "trial")
-    return sorted(merged(run.out / "models.csv", rows, *place), key=itemgetter(*place))
+    return sorted(
+        merged(run.out / "models.csv", rows, *place, digits=run.digits), key=itemgetter(*place)
+    )
 
 
 def measure(run: Run) -> dict[str, list[Row]]:

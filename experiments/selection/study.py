@@ -164,6 +164,12 @@ TITLES = {
     "precision_at": "precision at the 10% most suitable sites",
     "ece": "ECE",
 }
+REGIONS = {
+    "SA": "South America",
+    "NZ": "New Zealand",
+    "AWT": "Australian wet tropics",
+    "SWI": "Switzerland",
+}
 
 
 def ends(rows: list[Row]) -> np.ndarray:

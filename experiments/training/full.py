@@ -88,7 +88,7 @@ def two_samples(run: Run) -> dict[str, list[dict]]:
 
 def times(run: Run, part: str, runs: pd.DataFrame) -> list[dict]:
     """Return the stored times, with those of one part replaced."""
-    return merged(run.out / "time.csv", _time(runs.assign(part=part)), "part")
+    return merged(run.out / "time.csv", _time(runs.assign(part=part)), "part", digits=run.digits)
 
 
 def tables(run: Run) -> dict[str, list[dict]]:

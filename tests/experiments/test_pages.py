@@ -6,6 +6,7 @@ import importlib
 import inspect
 import shutil
 
+import numpy as np
 import pytest
 
 from experiments import STUDIES, study, tables
@@ -62,6 +63,39 @@ def test_a_stopped_study_goes_on_where_it_was(tmp_path, processes):
     options.minutes = -1.0
     run.resume("others", squares, cells)
     assert len(tables.read(tmp_path / "others.csv")) == 1
+
+
+SETTINGS = [0.1, 1.0, 1 / 3, np.float64(0.02), 1234567.0, 5, None, True, "0.50", "007", "1e3", "x"]
+
+
+def same_setting(setting):
+    yield {"found": str(setting)}
+
+
+@pytest.mark.parametrize("digits", [6, 5, None])
+def test_a_stored_cell_is_found_again_by_its_text(tmp_path, digits):
+    options = argparse.Namespace(processes=1, minutes=float("inf"))
+    run = Run(tmp_path, options=options, digits=digits)
+    run.resume("settings", same_setting, study.cells(setting=SETTINGS))
+    path = tmp_path / "settings.csv"
+    stored = path.read_text()
+    assert stored.count("\n") == 1 + len(SETTINGS)
+    run.resume("settings", pytest.fail, study.cells(setting=SETTINGS))
+    assert path.read_text() == stored
+
+
+@pytest.mark.parametrize("digits", [6, 5, None])
+def test_merging_replaces_rows_and_doubles_none(tmp_path, digits):
+    path = tmp_path / "settings.csv"
+    rows = [{"setting": setting, "found": 1} for setting in SETTINGS]
+    tables.write(path, rows, digits)
+    stored = path.read_text()
+    for row in [*rows, rows[0]]:
+        found = tables.merged(path, [row], "setting", digits=digits)
+        assert found[-1] == row
+        tables.write(path, found, digits)
+    assert sorted(path.read_text().split()) == sorted(stored.split())
+    assert tables.merged(path, rows, "setting", digits=digits) == rows
 
 
 @pytest.mark.parametrize("name", STUDIES)
