@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from noneg import PUScores, evaluate
 from noneg.calibration import calibration_test, observed_expected_interval
 from noneg.intervals import exact_limits, skewed_limits, t_score, with_unseen
+from noneg.laws import row_shares
 from noneg.metrics import METRICS
 from noneg.performance import average_precision, bedroc, lift_at
 from noneg.results import Estimate
@@ -405,3 +406,15 @@ def test_every_interval_from_few_positives_of_unequal_weights_says_so(name):
     for rates in (0.1 + 0.9 * known, None):
         found = METRICS[name].interval(PUScores(known, rows, propensity=rates, **options))
         assert ("not to be trusted" in found.method) == (rates is not None)
+
+
+@pytest.mark.parametrize("score", [0.2, 0.511, 0.808, 0.95])
+@pytest.mark.parametrize("n", [3, 19, 29])
+def test_one_score_does_not_show_how_weights_change_with_it(score, n):
+    rates = np.linspace(0.1, 0.9, n)
+    scores = PUScores(
+        np.full(n, score), [0.1, 0.9], prior=0.3, setting="two-sample", propensity=rates
+    )
+    shares = row_shares(scores)(np.linspace(0.0, 1.0, 11))
+    # Every factor is a sum over n rows or a quotient of such sums.
+    assert_allclose(shares, 1.0 / scores.effective_positive, rtol=10 * n * np.finfo(float).eps)

@@ -669,8 +669,9 @@ def row_shares(scores: PUScores) -> Callable[[Floats], Floats]:
         return lambda s: np.full_like(s, 1.0 / size)
     a, f = (np.broadcast_to(np.asarray(x, dtype=np.float64), s.shape) for x in (a, f))
     center, level = (float(f @ x) / float(f.sum()) for x in (s, 1.0 / a))
-    width = float(f @ (s - center) ** 2)
-    rise = float(f @ ((s - center) / a)) / width if width > 0.0 else 0.0
+    # If all scores are equal up to rounding error, the slope is unknown.
+    differ = s[-1] - s[0] > scores.rounding * s[-1]
+    rise = float(f @ ((s - center) / a)) / float(f @ (s - center) ** 2) if differ else 0.0
     least = 0.5 / float(a.max())
 
     def weight(s: Floats) -> Floats:

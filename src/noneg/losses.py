@@ -174,11 +174,9 @@ class LossSums(NamedTuple):
     gap: float
 
     @classmethod
-    def of(cls, scores: PUScores, loss: Loss) -> Self:
-        """Return the sums over all rows."""
-        means, gap = loss_means(scores, loss), 0.0
-        if scores.hidden:
-            means, gap = _guarded(scores, loss, means)
+    def of(cls, scores: PUScores, loss: Loss, means: LawMeans) -> Self:
+        """Return the sums over all rows, given the means of `loss_means`."""
+        means, gap = _guarded(scores, loss, means) if scores.hidden else (means, 0.0)
         return cls(means, _third(scores, loss, means), gap)
 
 
@@ -231,20 +229,21 @@ def _third(scores: PUScores, loss: Loss, means: LawMeans) -> Floats:
     return found
 
 
-def loss_limits(scores: PUScores, loss: Loss, level: float) -> Callable[[float], Limits]:
+def loss_limits(
+    scores: PUScores, loss: Loss, level: float, means: LawMeans
+) -> Callable[[float], Limits]:
     """Return a function that maps a prior to the interval of an expected loss.
 
-    Labeled rows have a normal interval. For PU rows, a few badly misjudged positives dominate, so
-    the interval accounts for their skewness, uses Student's quantile for their number
-    (`noneg.intervals.skewed_limits`), and allows for positives that score like negatives but are
-    missing from the sample (`noneg.intervals.with_unseen`).
+    The means are those of `loss_means`. Labeled rows have a normal interval. For PU rows, a few
+    badly misjudged positives dominate, so the interval accounts for their skewness, uses Student's
+    quantile for their number (`noneg.intervals.skewed_limits`), and allows for positives that score
+    like negatives but are missing from the sample (`noneg.intervals.with_unseen`).
     """
     if scores.prior_is_estimated:
-        means = loss_means(scores, loss)
         slopes = [scores.known_prior, 1.0, means.positive[0]]
         one = means.estimate(loss_value(means, scores.known_prior), slopes, level)
         return lambda _: (one.low, one.high)
-    means, third, gap = LossSums.of(scores, loss)
+    means, third, gap = LossSums.of(scores, loss, means)
     rows = scores.effective_positive
 
     def limits(prior: float) -> Limits:

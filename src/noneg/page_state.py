@@ -23,7 +23,7 @@ from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import Reliability, reliability, smooth_reliability
 from noneg.intervals import t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
-from noneg.losses import LossSums
+from noneg.losses import LossSums, loss_means
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import pose
@@ -498,7 +498,7 @@ def mean_pair(scores: PUScores, loss: Loss, level: float) -> Pair:
     The last number times the prior odds is the effect of positives that may be missing
     (`noneg.intervals.with_unseen`).
     """
-    means, third, gap = LossSums.of(scores, loss)
+    means, third, gap = LossSums.of(scores, loss, loss_means(scores, loss))
     c = means.covariance
     unseen = unseen_share(scores.effective_positive, level) if scores.hidden else 0.0
     return (

@@ -389,3 +389,12 @@ def test_a_population_is_rejected_with_a_message():
     scores = WORLD.draw(100, math.inf, setting="two-sample", seed=0)
     with pytest.raises(ValueError, match="must contain rows for this metric"):
         brier(scores)
+
+
+@pytest.mark.parametrize(("setting", "passes"), [("labeled", 1), ("two-sample", 3)])
+def test_an_interval_computes_each_mean_once(monkeypatch, setting, passes):
+    # The two means; for PU rows, also those that guard against few positives, and the skewness.
+    sample, counted, chunks = draw(setting, seed=0), [], PUScores.chunks
+    monkeypatch.setattr(PUScores, "chunks", lambda self: counted.append(self) or chunks(self))
+    brier_interval(sample)
+    assert len(counted) == passes

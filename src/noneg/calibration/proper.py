@@ -232,7 +232,7 @@ def _interval(scores: PUScores, rule: Rule, level: float) -> Estimate:
     value, reach = loss_value(means, scores.known_prior), (0.0, rule.largest)
     if is_selected(scores):
         return loss_bounds(scores, rule.loss, level, value=value, reach=reach)
-    limits = loss_limits(scores, rule.loss, level)
+    limits = loss_limits(scores, rule.loss, level, means)
     # A single row does not reveal the spread, so only the range of the score is known.
     known = reach if no_spread(scores) else over_prior_grid(limits, scores, 2)
     return enclosing(scores, value, known, level, loss_method(scores))

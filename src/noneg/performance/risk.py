@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Literal
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.intervals import LawMeans, estimated, law_means, no_spread, over_prior_grid, tail_means
-from noneg.losses import CLIP, DECISIONS, check_cost, decision, find_loss, loss_limits, loss_method
+from noneg.losses import (
+    CLIP,
+    DECISIONS,
+    check_cost,
+    decision,
+    find_loss,
+    loss_limits,
+    loss_means,
+    loss_method,
+)
 from noneg.registry import add_metric, in_range
 from noneg.rules import METHOD, Rule
 from noneg.selection import is_selected, loss_bounds
@@ -121,7 +130,8 @@ def risk_interval(
         low, high = decision_rule(matrix).limits(scores, tail_means(scores, [cut]), level)
         words = METHOD
     elif not no_spread(scores):
-        low, high = over_prior_grid(loss_limits(scores, chosen, level), scores, 2)
+        limits = loss_limits(scores, chosen, level, loss_means(scores, chosen))
+        low, high = over_prior_grid(limits, scores, 2)
     if form == "non-negative":
         low, high = max(low, 0.0), max(high, value)
     return estimated(scores, value, (low, high), level, words)
