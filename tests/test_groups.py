@@ -405,8 +405,7 @@ def test_of_two_groups_the_one_with_the_larger_bias_is_the_worst(wrong, selectio
     assert by_group(scores, group_rows(group, score, seen), metrics=()).worst == wrong
 
 
-def test_the_report_shows_each_group_even_if_names_are_equal():
-    """Values joined by commas can be the same text."""
+def test_values_with_commas_do_not_make_equal_names():
     score, label, group = rows(groups="ab")
     grouping = Grouping(["one", "two"])
     codes = grouping.codes(
@@ -414,7 +413,10 @@ def test_the_report_shows_each_group_even_if_names_are_equal():
     )
     grouping.add(codes, score, label)
     table = by_group(PUScores.from_labels(label, score), grouping.finished())
-    assert table.group == ("a, b, c",) * 2
+    assert set(table.group) == {"'a, b', c", "a, 'b, c'"}
+    assert set(grouping.names_of(codes)) == set(table.group)
     (shown,) = group_section(table).tables
     mean = shown.header.index("Prior")
-    assert [row[mean].value for row in shown.rows] == table.metrics["prior"][0].tolist()
+    assert [(row[0], row[mean].value) for row in shown.rows] == [
+        (group, table.estimate(group, "prior").value) for group in table.group
+    ]

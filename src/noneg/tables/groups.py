@@ -26,7 +26,7 @@ from noneg.sketch import Sketch
 from noneg.tables.batches import as_text, as_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -86,7 +86,7 @@ class GroupSums:
     @property
     def names(self) -> list[str]:
         """Names of the groups."""
-        return [", ".join(label) for label in self.labels]
+        return _names(self.labels)
 
     def of_laws(self, scores: PUScores, table: Floats) -> Floats:
         """Return the nine sums of both distributions from sums of shape (..., 2, 3 or 9)."""
@@ -147,7 +147,7 @@ class Grouping:
 
     def names_of(self, codes: Integers | None) -> NDArray[np.str_]:
         """Return the names of the groups."""
-        return np.array([", ".join(label) for label in self.labels])[codes]
+        return np.array(_names(self.labels))[codes]
 
     def codes(self, columns: Sequence[ArrayLike]) -> Integers:
         """Return the code of each row from its values, column by column."""
@@ -262,6 +262,14 @@ def _ends(score: Floats, n_groups: int, cuts: Sequence[float]) -> Floats:
         most = int(np.clip(CELLS // n_groups, FEWEST, MOST))
         distinct = ordered[np.arange(1, most) * ordered.size // most]
     return np.unique(np.concatenate([distinct, FIXED, fixed]))
+
+
+def _names(labels: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return the values of each group joined by commas; those that contain one are quoted."""
+    return [
+        ", ".join(repr(value) if len(label) > 1 and "," in value else value for value in label)
+        for label in labels
+    ]
 
 
 def _texts(column: ArrayLike) -> NDArray[np.str_]:
