@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
@@ -132,7 +131,7 @@ def clean_up() -> None:
 def _temporary(folder: Path, name: str, make: Callable[[Path], None]) -> Iterator[Path]:
     """Create a file or folder with a new name, hold its lock, and remove it at the end."""
     _sweep_once(folder)
-    path = folder / name.format(f"noneg-{_HOST}-{secrets.token_hex(8)}")
+    path = folder / name.format(f"noneg-{_HOST}-{os.urandom(8).hex()}")
     # Recorded before it exists, since a signal may come at any moment.
     _begun.add(path)
     lock = None

@@ -6,9 +6,7 @@ in some of them itself; ``assets/words.js`` supports the formats ``.3f``, ``,.0f
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib.resources import files
 from typing import Self
 
 # Beginnings of titles that are names.
@@ -18,6 +16,9 @@ NAMES = ("BEDROC", "Brier", "Cohen", "F1", "Kolmogorov", "Matthews")
 @cache
 def templates() -> dict[str, str]:
     """Return every template by key."""
+    import json
+    from importlib.resources import files
+
     found: dict[str, str] = json.loads(
         files("noneg").joinpath("sentences.json").read_text(encoding="utf-8")
     )

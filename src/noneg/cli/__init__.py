@@ -6,7 +6,7 @@ click is imported at the top of these files, to keep ``noneg --help`` fast.
 
 from __future__ import annotations
 
-from importlib.resources import files
+from typing import TYPE_CHECKING
 
 import click
 from click.shell_completion import BashComplete, FishComplete, ZshComplete
@@ -28,8 +28,10 @@ from noneg.cli.app import main
 from noneg.cli.output import console
 from noneg.errors import InputError, did_you_mean
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
+__all__ = ["main"]
 
 ENDING = ".md"
 
@@ -63,14 +65,19 @@ def explain(context: click.Context, topic: str) -> None:
 
 def topics() -> list[str]:
     """Return the names of all topics."""
-    pages = (page.name for page in files("noneg.cli").joinpath("topics").iterdir())
+    pages = (page.name for page in _folder().iterdir())
     return sorted(name.removesuffix(ENDING) for name in pages if name.endswith(ENDING))
 
 
 def text(topic: str) -> str:
     """Return the page about a topic, as Markdown."""
-    page = files("noneg.cli").joinpath("topics", f"{topic}{ENDING}")
-    return page.read_text(encoding="utf-8")
+    return _folder().joinpath(f"{topic}{ENDING}").read_text(encoding="utf-8")
+
+
+def _folder() -> Traversable:
+    from importlib.resources import files
+
+    return files("noneg.cli").joinpath("topics")
 
 
 def _contents() -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.errors import InputError
-from noneg.report.document import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,6 +48,8 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
     """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
+    from noneg.report.document import printable
+
     out = console(error=error)
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
@@ -76,6 +77,8 @@ def busy(what: str) -> Iterator[None]:
     from rich.status import Status
     from rich.text import Text
 
+    from noneg.report.document import printable
+
     with _if_slow(Status(Text(printable(what)), console=console(error=True))):
         yield
 
@@ -91,6 +94,8 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
         yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from noneg.report.document import printable
 
     words = TextColumn("{task.description}", markup=False)
     columns = words, BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn()
