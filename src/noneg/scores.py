@@ -441,6 +441,12 @@ class PUScores:
         return np.inf if mass > 0.0 else 0.0
 
     @property
+    def extent(self) -> tuple[float, float]:
+        """Smallest and largest score."""
+        low, high = self.kept("extent", lambda: np.array(self._rows.extent()))
+        return float(low), float(high)
+
+    @property
     def is_weighted(self) -> bool:
         """Whether rows have weights or propensities."""
         return any(isinstance(source, WeightedRows) for source in self._sources)

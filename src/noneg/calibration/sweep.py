@@ -124,9 +124,9 @@ class _Ties:
     ----------
     scores : ndarray, shape (m,)
         Distinct scores of the marginal sample, increasing.
-    positive, marginal : ndarray, shape (m + 2,)
-        Mass of each sample up to the end of each tie, starting from 0. The last entry adds the
-        positives above all marginal scores.
+    positive, marginal : ndarray, shape (m + 1,) or (m + 2,)
+        Mass of each sample up to the end of each tie, starting from 0. If some positives have no
+        marginal mass, a last entry adds those above all marginal scores.
     n : float
         Size of the marginal sample.
     slack : float
@@ -143,14 +143,16 @@ class _Ties:
     def of(cls, scores: PUScores) -> _Ties:
         s, positive, marginal = Ordered(scores).below()
         last = np.flatnonzero(np.diff(marginal) > 0.0)
-        ends = np.concatenate([[0], last + 1, [s.size]])
+        if last.size < s.size:  # Some positives have no marginal mass.
+            ends = np.concatenate([[0], last + 1, [s.size]])
+            s, positive, marginal = s[last], positive[ends], marginal[ends]
         n = scores.effective_marginal
         whole = float(np.rint(n))
         n = whole if abs(n - whole) < SLACK * n else n
         counted = not scores.is_weighted or all(
             (mass == np.rint(mass)).all() for mass in (positive, marginal)
         )
-        return cls(s[last], positive[ends], marginal[ends], n, 0.0 if counted else SLACK)
+        return cls(s, positive, marginal, n, 0.0 if counted else SLACK)
 
     def cut(self, b: Integers, n_bins: Integers | int) -> Integers:
         """Return the ties after which bins number b of n_bins equal-mass bins end.

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
+    from noneg.laws import Mass
 
+    # Scores, and masses that sum to 1.
+    Law: TypeAlias = tuple[Floats, Floats]
     Rows = TypeVar("Rows")
     Fitted = TypeVar("Fitted")
 
@@ -185,7 +188,7 @@ class Calibrator(Stored):
             "prior": float(scores.known_prior),
             "n_positive": float(scores.n_positive),
             "n_marginal": float(scores.n_marginal),
-            "score_range": list(score_range(scores)),
+            "score_range": list(scores.extent),
         }
         return self
 
@@ -396,24 +399,16 @@ def check_rows(scores: PUScores) -> None:
         raise InputError("scores", rule, remedy="Draw a finite sample from it.")
 
 
-def score_range(scores: PUScores) -> tuple[float, float]:
-    """Return the smallest and largest scores."""
-
-    def ends() -> Floats:
-        found = [(s.min(), s.max()) for _, _, (s, *_) in scores.chunks() if s.size]
-        return np.array([min(low for low, _ in found), max(high for _, high in found)])
-
-    first, last = scores.kept("score range", ends)
-    return float(first), float(last)
+def law_rows(scores: PUScores) -> tuple[Law, Law]:
+    """Return the rows of the positive and the marginal sample: scores, and masses that sum to 1."""
+    chunks = list(scores.chunks())
+    return (
+        _joined([(s, f * a) for in_positive, _, (s, f, a, _) in chunks if in_positive]),
+        _joined([(s, f * w) for _, in_marginal, (s, f, _, w) in chunks if in_marginal]),
+    )
 
 
-def law_rows(scores: PUScores, *, positive: bool = False) -> tuple[Floats, Floats]:
-    """Return the rows of the marginal (or positive) sample: scores, and masses that sum to 1."""
-    rows = [
-        (s, f * (a if positive else w))
-        for in_positive, in_marginal, (s, f, a, w) in scores.chunks()
-        if (in_positive if positive else in_marginal)
-    ]
+def _joined(rows: list[tuple[Floats, Mass]]) -> Law:
     s = np.concatenate([np.zeros(0), *(s for s, _ in rows)])
     if all(isinstance(mass, float) for _, mass in rows):
         # Broadcasting equal masses takes no memory.

@@ -47,7 +47,6 @@ from noneg.recalibration.base import (
     check_fields,
     check_unit,
     law_rows,
-    score_range,
     stored_number,
 )
 from noneg.recalibration.folds import build, take
@@ -237,7 +236,7 @@ def clip_limits(scores: PUScores) -> State:
     This is half the distance to the next score, as if the scores had been rounded to 0 or 1. If no
     score is exactly 0 (or 1), it is negligibly small.
     """
-    first, last = score_range(scores)
+    first, last = scores.extent
     below = above = 0.0
     if first == 0.0:
         below = min(s.min(where=s > 0.0, initial=1.0) for _, _, (s, *_) in scores.chunks())
@@ -297,7 +296,7 @@ class LogisticCalibrator(CurveCalibrator):
 
     def _by_labels(self, scores: PUScores) -> State:
         """Fit rows whose labels are all known; scores of exactly 0 and 1 are kept apart."""
-        first, last = score_range(scores)
+        first, last = scores.extent
         if first >= END and last < 1.0:
             return self._by_risk(scores)
         inner, state = inside_rows(scores), dict(zip(self.coefficients, self.identity, strict=True))
@@ -338,8 +337,7 @@ class LogisticCalibrator(CurveCalibrator):
         return combined(np.array([state[name] for name in self.coefficients]), x)
 
     def _problem(self, scores: PUScores, limits: State) -> Problem:
-        prior, (s, weight) = scores.known_prior, law_rows(scores)
-        positive, share = law_rows(scores, positive=True)
+        prior, ((positive, share), (s, weight)) = scores.known_prior, law_rows(scores)
         x = self._by_chunk(s, limits)
         # Positives that belong to the marginal sample are its last rows.
         own = x[:, s.size - positive.size :] if scores.pooled else self._by_chunk(positive, limits)

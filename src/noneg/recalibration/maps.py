@@ -154,7 +154,7 @@ class PriorShift(Calibrator):
         if self.source is not None:
             target = check_prior(prior, "target")
             return {"shift": float(logit(target) - logit(check_prior(self.source, "source")))}
-        s, weight = law_rows(scores)
+        _, (s, weight) = law_rows(scores)
         return {"shift": level_of(logits(s, FINEST), weight, prior)}
 
     def _map(self, s: Floats) -> Floats:
@@ -692,7 +692,7 @@ class ScalingBinning(StepCalibrator):
     def _fit(self, scores: PUScores) -> State:
         platt = Platt().fit(scores)
         inner = full_bins(scores, self.bins).edges[1:-1]
-        s, mass = law_rows(scores)
+        _, (s, mass) = law_rows(scores)
         cell = np.searchsorted(inner, s)
         means = np.bincount(cell, weights=mass * platt.transform(s)) / np.bincount(cell, mass)
         return {"inner_edges": inner.tolist(), "values": np.clip(means, 0.0, 1.0).tolist()}
@@ -772,8 +772,7 @@ class _Loss:
 
     def __init__(self, scores: PUScores, slope: float, limits: State) -> None:
         self.prior = scores.known_prior
-        positive, self.a = law_rows(scores, positive=True)
-        marginal, self.w = law_rows(scores)
+        (positive, self.a), (marginal, self.w) = law_rows(scores)
         self.x, self.x_other = _members(positive, slope, limits)
         _, self.y_other = _members(marginal, slope, limits)
 
