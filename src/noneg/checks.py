@@ -153,6 +153,12 @@ def missing_prior(setting: Setting, *, needed: bool = True) -> InputError:
     return InputError("prior", rule, remedy=(*ways, *last))
 
 
+def unknown_prior(metric: str) -> InputError:
+    """Return the error for scores without a prior, for a metric that needs one."""
+    advice = "Pass the share of positives, or estimate it with noneg.prior.estimate_prior."
+    return InputError("prior", f"must be known for {metric}", value=None, remedy=advice)
+
+
 def determined(name: str, value: object) -> InputError:
     """Return the error for a prior, or a prior interval, given with labeled rows."""
     why = f", got {value!r}: it is determined by the labels"
