@@ -360,14 +360,14 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         # Rows with zero weight are ignored.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
+    if not (there or others):
+        raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
     if not checks.is_labeled(setting) and not there:
         msg = f"column {wanted.label!r} must contain at least one labeled positive, got none."
         raise ValueError(f"{msg} Check which of its values means positive.")
-    if not checks.is_pooled(setting) and not others:
+    if not checks.is_labeled(setting) and not others:
         msg = f"column {wanted.label!r} must contain at least one unlabeled row, got none."
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
-    if not (there or others):
-        raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
 
 
 def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:
