@@ -163,7 +163,8 @@ def _read(
     """Return scores with their prior, and the rows behind them."""
     setting, asked = checks.check_setting(setting), facts["prior"] == "estimate"
     if asked:
-        _check_estimable(setting, facts["prior_interval"])
+        checks.check_undetermined(setting, prior="estimate")
+        checks.check_estimated_alone("estimate", facts["prior_interval"])
         facts = facts | {"prior": None}
     known = Knowledge.given(**facts)
     known.check_setting(setting)
@@ -173,15 +174,6 @@ def _read(
         # Estimators are a higher layer than reading, so they are imported only when needed.
         scores = import_module("noneg.prior").estimate_prior(scores).apply(scores)
     return scores, rows
-
-
-def _check_estimable(setting: Setting, interval: tuple[float, float] | None) -> None:
-    """Raise an error if the prior is determined by the labels or already given."""
-    if checks.is_labeled(setting):
-        raise checks.determined("prior", "estimate")
-    if interval is not None:
-        rule = "must not be given with prior='estimate', which has its own interval"
-        raise InputError("prior_interval", rule)
 
 
 def read_grouped(
