@@ -260,6 +260,16 @@ WRONG = {
         ["--positive-label", "'z'", "['a', 'b']"],
     ),
     "label of one kind": (HEADER + "0.9,1\n0.2,1\n", TWO_SAMPLE, ["'label'", "unlabeled row"]),
+    "no unlabeled row in one sample": (
+        HEADER + "0.9,1\n0.2,1\n",
+        ONE_SAMPLE,
+        ["column 'label' must contain at least one unlabeled row"],
+    ),
+    "no weight": (
+        "score,label,w\n0.9,1,0\n0.2,0,0\n",
+        [*TWO_SAMPLE, "--weight", "w"],
+        ["column 'w' must not be zero in every row"],
+    ),
     "no positive": (HEADER + "0.9,0\n0.2,0\n", TWO_SAMPLE, ["'label'", "labeled positive"]),
     "missing score column": (
         GOOD,

@@ -68,6 +68,35 @@ def test_an_estimated_prior_brings_its_own_interval():
     assert "--prior-interval must not be given with --prior estimate. Omit --prior." in said
 
 
+@pytest.mark.parametrize(
+    ("command", "options", "words"),
+    [
+        (
+            "evaluate",
+            [*TWO_SAMPLE, "--prior", "estimate:guess"],
+            "--prior must be an estimator of the prior",
+        ),
+        (
+            "evaluate",
+            [*TWO_SAMPLE[4:], "--prior", "0.5", "--from-sketch"],
+            "FILE must end in .json or .parquet, got 'scores.csv'",
+        ),
+        (
+            "evaluate",
+            [*TWO_SAMPLE[4:], "--prior", "0.5", "--from-sql"],
+            "noneg sketch --sql, but 'scores.csv' has no column 'flag'.",
+        ),
+        (
+            "monitor",
+            [*TWO_SAMPLE, "--prior", "0.5"],
+            "besides the reference. Add a second period, or pass the first as --reference.",
+        ),
+    ],
+)
+def test_errors_name_what_was_given(command, options, words):
+    assert words in refused(command, "scores.csv", *options)
+
+
 @pytest.mark.parametrize("command", ["compare", "demo"])
 def test_pages_are_html(command):
     question = ["scores.csv", "scores.csv", "--names", "a,b", *COLUMNS, "--setting", "labeled"]

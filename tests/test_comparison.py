@@ -352,6 +352,12 @@ def test_wrong_arguments_are_explained():
         (models, [0, 0, 0, 0], two, "'label' must contain at least one labeled positive"),
         (models, [1, 1, 1, 1], two, "'label' must contain at least one unlabeled row"),
         (models, label, {"setting": "one-sample"}, "'prior' must be given with setting='one-sam"),
+        (
+            models,
+            label,
+            {"setting": "two-sample", "prior": "estimate", "prior_interval": (0.1, 0.2)},
+            "'prior_interval' must not be given with prior='estimate', which has its own",
+        ),
         (models, label, labeled | {"prior": 0.4}, "'prior' must not be given"),
         (models, label, labeled | {"priors": (0.1, 0.2)}, "'priors' must not be given"),
         (models, label, two | {"criteria": ["auc"]}, "'criteria' must be a registered metric"),

@@ -421,6 +421,13 @@ def test_the_command_rejects(tmp_path, monkeypatch, more, message):
     assert message in result.stderr
 
 
+def test_a_row_without_a_date_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("a.csv", *rows(0.2, 1), ["2026-03-02"] * 1999 + [""])
+    result = run("monitor", "a.csv", *ASKED, "--time", "when")
+    assert "line 2001 of 'a.csv' has none. Write the date into such rows" in result.stderr
+
+
 def test_a_period_without_labels_is_named(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     score, flags = rows(0.2, 1)

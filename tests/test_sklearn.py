@@ -312,6 +312,10 @@ class TestThresholdClassifier:
                 {"recall": 0.9, "setting": "labeled", "prior": None, "prior_interval": (0.1, 0.4)},
                 "'prior_interval' .* is determined by the labels",
             ),
+            (
+                {"recall": 0.9, "prior": "estimate", "prior_interval": (0.2, 0.4)},
+                "'prior_interval' must not be given with prior='estimate'",
+            ),
         ],
     )
     def test_refusals(self, options, words):

@@ -142,15 +142,27 @@ def percentage(number: float) -> str:
     return f"Divide a percentage by 100: {number / 100:g}." if 1 < number < 100 else ""
 
 
-def missing_prior(setting: Setting, *, needed: bool = True) -> InputError:
-    """Return the error for a missing prior, required or not."""
+def missing_prior(
+    setting: Setting, *, needed: bool = True, ranged: bool = True, estimated: bool = True
+) -> InputError:
+    """Return the error for a missing prior, required or not.
+
+    The caller may accept a range of priors, and ``prior="estimate"``.
+    """
     why = f": {PRIOR_RULE}, which cannot be determined from these rows alone"
-    known = "Use an external source, such as a reviewed sample, or "
-    interval, estimate = Argument("prior_interval"), Argument("prior", "estimate")
     rule = ("must be given with ", Argument("setting", setting), why)
-    ways = (known, interval, " for a range, or ", estimate, " to estimate it from these rows")
+    interval = (Argument("prior_interval"), " for a range, or ") if ranged else ()
+    word, call = Argument("prior", "estimate"), "noneg.prior.estimate_prior"
+    ways = (*interval, word if estimated else call, " to estimate it from these rows")
     last = (".",) if needed else (", or ", Argument("prior", "unknown"), " if nobody knows it.")
-    return InputError("prior", rule, remedy=(*ways, *last))
+    known = "Use an external source, such as a reviewed sample, or "
+    return InputError("prior", rule, remedy=(known, *ways, *last))
+
+
+def unknown_prior(metric: str) -> InputError:
+    """Return the error for scores without a prior, for a metric that needs one."""
+    advice = "Pass the share of positives, or estimate it with noneg.prior.estimate_prior."
+    return InputError("prior", f"must be known for {metric}", value=None, remedy=advice)
 
 
 def determined(name: str, value: object) -> InputError:
@@ -160,11 +172,24 @@ def determined(name: str, value: object) -> InputError:
     return InputError(name, rule, remedy="Omit it, or choose another setting.")
 
 
-def check_prior_given(setting: Setting, prior: object, interval: object = None) -> None:
-    """Require a prior or an interval unless the labels determine the prior; then, reject both."""
+def check_prior_given(
+    setting: Setting, prior: object, interval: object = None, **ways: bool
+) -> None:
+    """Require a prior or an interval unless the labels determine the prior; then, reject both.
+
+    Keyword arguments are those of `missing_prior`.
+    """
     if not is_labeled(setting) and prior is None and interval is None:
-        raise missing_prior(setting)
+        raise missing_prior(setting, **ways)
     check_undetermined(setting, prior=prior, prior_interval=interval)
+    check_estimated_alone(prior, interval)
+
+
+def check_estimated_alone(prior: object, interval: object) -> None:
+    """Raise an error for an interval next to an estimate."""
+    if isinstance(prior, str) and interval is not None:
+        rule = f"must not be given with prior={prior!r}, which has its own interval"
+        raise InputError("prior_interval", rule)
 
 
 def check_undetermined(setting: Setting, **known: object) -> None:

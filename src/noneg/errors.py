@@ -109,6 +109,12 @@ class InputError(ValueError):
             other.place = place(self.row)
         return other
 
+    def about(self, argument: str) -> InputError:
+        """Return the same error about another argument, which contained the faulty one."""
+        other = copy.copy(self)
+        other.argument = argument
+        return other
+
     def _subject(self, options: Mapping[str, str]) -> str:
         if self.is_column:
             return f"column '{self.argument}'"

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Self
 
 from noneg import checks
-from noneg.errors import InputError
 
 if TYPE_CHECKING:
     from noneg.checks import Setting
@@ -75,8 +74,7 @@ class Knowledge:
     def known_prior(self) -> float:
         """The prior, for computations that need one; raises an error if it is unknown."""
         if self.prior is None:
-            msg = "must be known for this metric, got None. Pass the share of positives, or"
-            raise InputError("prior", msg, remedy="estimate it with noneg.prior.estimate_prior.")
+            raise checks.unknown_prior("this metric")
         return self.prior
 
     @property

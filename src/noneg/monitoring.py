@@ -39,7 +39,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from noneg.checks import check_level
-from noneg.errors import InputError
+from noneg.errors import Argument, InputError
 from noneg.intervals import exact_limits, z_score
 from noneg.metrics import METRICS
 from noneg.page_state import prior_estimate
@@ -475,10 +475,9 @@ def monitor(
         counted.append(counts)
         looks.append(_look(title, rows, prior, watched, threshold, 1.0 - part))
     if not looks:
-        remedy = "Pass the reference separately, or add a second period."
-        raise InputError(
-            "periods", "must contain at least one period besides the reference", remedy=remedy
-        )
+        rule = "must contain at least one period besides the reference"
+        remedy = ("Add a second period, or pass the first as ", Argument("reference"), ".")
+        raise InputError("periods", rule, remedy=remedy)
     labeled = start.prior_is_estimated
     given = _told(start, old, old, level).prior if labeled else prior_estimate(start, level)
     base = _look(name, start, given, watched, threshold, level)

@@ -12,6 +12,7 @@ from inspect import signature
 from math import nan
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
+from noneg.checks import unknown_prior
 from noneg.errors import InputError, did_you_mean
 from noneg.selection import refuse_selection
 
@@ -132,8 +133,7 @@ class Metric:
     def check_prior(self, scores: PUScores) -> None:
         """Raise an error if the metric needs a prior and the scores have none."""
         if self.needs_prior and scores.prior is None:
-            msg = f"must be known for {self.name!r}, got None. Pass the share of positives,"
-            raise InputError("prior", msg, remedy="or estimate it with noneg.prior.estimate_prior.")
+            raise unknown_prior(repr(self.name))
 
     def estimate(self, scores: PUScores, *, level: float = 0.95, **options: Any) -> Estimate:  # noqa: ANN401
         """Return the metric with its interval; raise an error if it ignores selection."""

@@ -100,7 +100,7 @@ class Estimate:
         return plain if self.raw is None else plain | {"raw": self.raw}
 
     def __str__(self) -> str:
-        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+        return f"{self.value:z.4f} [{self.low:z.4f}, {self.high:z.4f}]"
 
     def _repr_html_(self) -> str:
         """Return the number with a description of its interval below it."""

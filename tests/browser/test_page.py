@@ -558,6 +558,18 @@ def test_numbers_at_any_selection_are_those_of_python(name, open_page):
     assert page.complaints == []
 
 
+@pytest.mark.parametrize("factor", [1.0, 3.0])
+def test_a_single_positive_leaves_the_losses_open(factor, open_page):
+    scores = PUScores([0.9], np.linspace(0.01, 0.95, 40), prior=0.3, setting="two-sample")
+    given = evaluate(scores)
+    found = open_page(to_html(given)).evaluate(SELECT, [0.2, factor])["numbers"]
+    expected = evaluate(scores.with_prior(0.2).with_selection(factor), edges=given.edges).metrics
+    for name in ("brier", "log_loss", "risk"):
+        number, one = found[name], expected[name]
+        ends = [number[end] for end in ("value", "low", "high")]
+        assert same(ends, [one.value, one.low, one.high]), name
+
+
 def test_the_table_of_groups_sorts_by_click(open_page):
     world = LogisticGaussian.less_calibrated(0.3)
     score, label = world.draw_rows(3000, seed=1)

@@ -357,7 +357,7 @@ def test_best_threshold_describes_its_choice():
         ({"cost": (1, 1), "recall": 0.5}, "got cost, recall"),
         ({"cost": (1, 2, 3)}, "'cost' must be a pair"),
         ({"cost": "dear"}, "'cost' must be a pair"),
-        ({"f_beta": -1}, "'beta' must be"),
+        ({"f_beta": -1}, "'f_beta' must be"),
         ({"precision": 1.2}, "'precision' must be a rate"),
         ({"precision": 0.99}, "largest precision at any threshold is 0.5"),
     ],

@@ -146,7 +146,7 @@ def test_missing_values_have_a_side():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"prior": None}, "prior"),
+        ({"prior": None}, "such as a reviewed sample, or noneg.prior.estimate_prior to estimate"),
         ({"setting": "labeled"}, "prior"),
         ({"s": [0.5, 2.0, 0.5, 0.5]}, "must contain scores in"),
         ({"labeled": [0, 0, 0, 0]}, "labeled positives and other rows"),

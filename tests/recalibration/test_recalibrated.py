@@ -192,7 +192,10 @@ class TestRefusals:
         x, y = world(50)
         with pytest.raises(ValueError, match="'setting' must specify how the rows were sampled"):
             Recalibrated(GaussianNB()).fit(x, y)
-        missing = "'prior' must be given with setting='one-sample'.*Use an external source"
+        missing = (
+            "'prior' must be given with setting='one-sample'.*Use an external source, such as a "
+            "reviewed sample, or prior='estimate' to estimate it from these rows.$"
+        )
         with pytest.raises(ValueError, match=missing):
             Recalibrated(GaussianNB(), setting="one-sample").fit(x, y)
         with pytest.raises(ValueError, match="'prior' must not be given with setting='labeled'"):

@@ -19,7 +19,7 @@ from noneg.registry import registered_rules
 from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
 from noneg.report.charts import CHARTS
 from noneg.report.content import document
-from noneg.report.document import digest_files
+from noneg.report.document import Number, Range, digest_files
 from noneg.report.payload import data_names, datasets, payload
 from noneg.report.words import (
     action,
@@ -577,3 +577,11 @@ def test_changes_that_flip_the_verdict_are_reported():
     # Slightly outside the stated range the test rejects, and slightly inside it does not.
     for prior in (low - 0.02, low + 0.02):
         assert evaluate(scores.with_prior(prior), edges=fine.edges).rejected == (prior < low)
+
+
+def test_no_zero_is_negative():
+    assert str(Number(-4e-17)) == "0.0000"
+    assert str(Range(-1e-3, -4e-17, digits=2)) == "[0.00, 0.00]"
+    assert str(Number(-1234.56, digits=1)) == "-1,234.6"
+    almost = Estimate(value=-4e-17, low=-0.1, high=4e-17, level=0.95, method="")
+    assert str(almost) == "0.0000 [-0.1000, 0.0000]"

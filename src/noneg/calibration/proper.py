@@ -8,6 +8,7 @@ which makes the sum exact.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
@@ -483,7 +484,8 @@ add_metric(
     title="Log loss",
     citation="Good (1952); PU form by du Plessis et al. (2014)",
     family="proper score",
-    range=(0.0, np.inf),
+    range=(0.0, -math.log(CLIP)),
+    bounds=lambda _, clip=CLIP: (0.0, -math.log(check_clip(clip))),
     better="lower",
     loss=lambda clip=CLIP: find_loss("log", clip=clip),
 )

@@ -41,6 +41,14 @@ class Command(click.Command):
         lines = (" ".join(line.split()) for line in examples.splitlines())
         super().__init__(name, help=text, epilog="\n".join(["\b", *lines]), **settings)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; errors know the command."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx
+            raise
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
         outputs: list[tuple[str, str]] = []
@@ -130,7 +138,7 @@ class Refused(click.ClickException):
 
 def option_names(command: click.Command) -> dict[str, str]:
     """Return the command-line name of each library argument."""
-    names = {"source": "FILE", "path": "--out"}
+    names = {"source": "FILE", "periods": "FILE", "path": "--out"}
     for parameter in command.params:
         if parameter.name and isinstance(parameter, click.Option):
             options = (*parameter.opts, *parameter.secondary_opts)

@@ -144,7 +144,7 @@ def _cut(question: Question, time: str, every: str) -> Iterator[Period]:
     from noneg.tables.groups import Grouping
     from noneg.tables.reading import read_columns, to_scores
 
-    dates = Grouping([time])
+    dates = Grouping([time], remedy="Write the date into such rows, or leave them out.")
     wanted = Wanted(**question.columns, groups=dates)
     known = Knowledge.given(selection=question.selection)
     with question.opened() as (table, advance):

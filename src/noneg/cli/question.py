@@ -258,7 +258,10 @@ class Question:
             return sketch
         if self.summed == "sql":
             return read_sums(list(self.files))
-        first, *others = map(Sketch.load, self.files)
+        try:
+            first, *others = map(Sketch.load, self.files)
+        except InputError as error:
+            raise error.about("source") from error
         return sum(others, start=first)
 
     def keep_rows(self) -> None:
@@ -292,7 +295,10 @@ class Question:
         """Return scores with the prior estimated from them, and note what the estimate assumes."""
         from noneg.prior import estimate_prior
 
-        found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
+        try:
+            found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
+        except InputError as error:
+            raise (error.about("prior") if error.argument == "method" else error) from error
         self.notes += (*found.warnings, f"{told} assumes that {found.assumption}.")
         used = found.apply(scores)
         low, high = used.prior_set

@@ -74,6 +74,10 @@ class Wish:
             raise click.UsageError(f"{rule}, not for {goal}.")
         if self.coming is not None and not self.is_workload:
             raise click.UsageError("Give --next with --budget or --top.")
+        if self.coming is not None:
+            from noneg.checks import check_count
+
+            check_count(self.coming, "next", 1)
 
     @property
     def goal(self) -> str:

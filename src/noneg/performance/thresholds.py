@@ -227,9 +227,13 @@ def at_threshold(
 
 def f_beta_rule(beta: object = 1.0) -> Rule:
     """Return the F-measure that weights recall `beta` times as much as precision."""
-    rule = "a weight of recall of at least 0, such as 1"
-    b2 = check_number(beta, "beta", rule, lambda x: x >= 0.0) ** 2
+    b2 = _check_beta(beta, "beta") ** 2
     return Rule(lambda t, p: (0.0, (1.0 + b2) * t, p, b2))
+
+
+def _check_beta(beta: object, name: str) -> float:
+    rule = "a weight of recall of at least 0, such as 1"
+    return check_number(beta, name, rule, lambda x: x >= 0.0)
 
 
 ACCURACY = Rule(lambda t, p: (1.0 - p, 2.0 * t - 1.0, 1.0, 0.0))
@@ -510,7 +514,8 @@ def best_threshold(
         values = _expected_cost(steps, prior, check_cost(cost))
         k, criterion = int(np.argmin(values)), "smallest expected cost"
     elif f_beta is not None:
-        values = f_beta_rule(f_beta)(steps.tpr, steps.ppr, prior)
+        beta = _check_beta(f_beta, "f_beta")
+        values = f_beta_rule(beta)(steps.tpr, steps.ppr, prior)
         k, criterion = _largest(values), f"largest F with beta {f_beta:g}"
     elif precision is not None:
         values = PRECISION(steps.tpr, steps.ppr, prior)

@@ -94,7 +94,7 @@ class _Rows(NamedTuple):
         paired = PairedRows.checked(models, labeled, setting=setting, **weights)
         if weights.get("sample_weight") is not None:
             names = names[np.asarray(weights["sample_weight"], dtype=np.float64) > 0.0]
-        check_prior_given(paired.setting, prior)
+        check_prior_given(paired.setting, prior, ranged=False, estimated=False)
         return cls(paired, names, prior)
 
     def pooled(self) -> _Rows:

@@ -249,7 +249,7 @@ def _check_rows(
         rule = "must contain labeled positives and other rows, got only one kind"
         raise InputError("labeled", rule)
     share = float(mass @ flags / mass.sum())
-    checks.check_prior_given(setting, prior)
+    checks.check_prior_given(setting, prior, ranged=False, estimated=False)
     known = share if prior is None else checks.check_prior(prior)
     if setting == "one-sample" and propensity is None:
         checks.check_one_sample(known, share, float(mass.sum()))

@@ -23,7 +23,13 @@ from sklearn.utils.validation import (
 )
 
 from noneg import performance
-from noneg.checks import check_flags, check_prior_given, check_setting, is_labeled
+from noneg.checks import (
+    check_estimated_alone,
+    check_flags,
+    check_prior_given,
+    check_setting,
+    is_labeled,
+)
 from noneg.errors import InputError
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import find_calibrator
@@ -247,7 +253,7 @@ class Recalibrated(Wrapped):
             calibrator. By default, positives are assumed to be labeled completely at random.
         """
         setting = check_setting(self.setting)
-        check_prior_given(setting, self.prior)
+        check_prior_given(setting, self.prior, ranged=False)
         if propensity is not None and is_labeled(setting):
             raise InputError("propensity", "must not be given with setting='labeled'")
         calibrator = find_calibrator(self.method)
@@ -401,6 +407,7 @@ class PUThresholdClassifier(Wrapped):
         """
         if is_labeled(check_setting(self.setting)):
             check_prior_given("labeled", self.prior, self.prior_interval)
+        check_estimated_alone(self.prior, self.prior_interval)
         goal = self._goal()
         known = {"prior_interval": self.prior_interval, "selection": self.selection}
         prefit = isinstance(self.cv, str) and self.cv == PREFIT

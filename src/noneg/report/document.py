@@ -63,7 +63,8 @@ class Number:
     def __str__(self) -> str:
         if self.value is None or not math.isfinite(self.value):
             return MISSING
-        return f"{self.value:,.{self.digits}f}"
+        # Rounding error makes some zeros negative.
+        return f"{self.value:z,.{self.digits}f}"
 
 
 @dataclass(frozen=True)

@@ -116,6 +116,8 @@ class Grouping:
         Columns whose values define the groups.
     cuts : sequence of float
         Thresholds that no bucket of the score may cross.
+    remedy : str
+        Advice about a row without a value.
 
     Examples
     --------
@@ -131,8 +133,10 @@ class Grouping:
            [1., 0.]])
     """
 
-    def __init__(self, by: Sequence[str], cuts: Sequence[float] = (0.5,)) -> None:
-        self.by, self.cuts = tuple(by), tuple(cuts)
+    def __init__(
+        self, by: Sequence[str], cuts: Sequence[float] = (0.5,), *, remedy: str = NAMELESS
+    ) -> None:
+        self.by, self.cuts, self.remedy = tuple(by), tuple(cuts), remedy
         if not self.by or len(set(self.by)) < len(self.by):
             raise InputError("by", "must name one or more distinct columns", value=by)
         self.found: dict[tuple[str, ...], int] = {}
@@ -160,7 +164,7 @@ class Grouping:
         for argument, name in self.names().items():
             column = batch[argument]
             if column.null_count:
-                as_texts(column, name, place, NAMELESS)  # Names the row.
+                as_texts(column, name, place, self.remedy)  # Names the row.
             if not hasattr(column, "indices"):
                 column = column.dictionary_encode()
             values = as_texts(column.dictionary, name, place)

@@ -163,7 +163,8 @@ def _read(
     """Return scores with their prior, and the rows behind them."""
     setting, asked = checks.check_setting(setting), facts["prior"] == "estimate"
     if asked:
-        _check_estimable(setting, facts["prior_interval"])
+        checks.check_undetermined(setting, prior="estimate")
+        checks.check_estimated_alone("estimate", facts["prior_interval"])
         facts = facts | {"prior": None}
     known = Knowledge.given(**facts)
     known.check_setting(setting)
@@ -173,15 +174,6 @@ def _read(
         # Estimators are a higher layer than reading, so they are imported only when needed.
         scores = import_module("noneg.prior").estimate_prior(scores).apply(scores)
     return scores, rows
-
-
-def _check_estimable(setting: Setting, interval: tuple[float, float] | None) -> None:
-    """Raise an error if the prior is determined by the labels or already given."""
-    if checks.is_labeled(setting):
-        raise checks.determined("prior", "estimate")
-    if interval is not None:
-        rule = "must not be given with prior='estimate', which has its own interval"
-        raise InputError("prior_interval", rule)
 
 
 def read_grouped(
@@ -360,14 +352,14 @@ def _check_rows(rows: Columns | Sketch, wanted: Wanted, setting: Setting) -> Non
         # Rows with zero weight are ignored.
         counts = True if rows.weight is None else rows.weight > 0.0
         there, others = bool((rows.flags & counts).any()), bool((~rows.flags & counts).any())
+    if not (there or others):
+        raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
     if not checks.is_labeled(setting) and not there:
         msg = f"column {wanted.label!r} must contain at least one labeled positive, got none."
         raise ValueError(f"{msg} Check which of its values means positive.")
-    if not checks.is_pooled(setting) and not others:
+    if not checks.is_labeled(setting) and not others:
         msg = f"column {wanted.label!r} must contain at least one unlabeled row, got none."
         raise ValueError(f"{msg} Add the unlabeled rows to the same table.")
-    if not (there or others):
-        raise ValueError(f"column {wanted.weight!r} must not be zero in every row.")
 
 
 def read_texts(source: object, names: Mapping[str, str]) -> dict[str, list[object]]:

@@ -274,9 +274,20 @@ def _table(source: object, by: Sequence[str]) -> pa.Table:
     return table
 
 
+class _ResultColumns(WantedColumns):
+    """The columns of a result, which no option names."""
+
+    def check_names(self, there: Sequence[str], where: str) -> None:
+        """Raise an error if the columns are not those of a result."""
+        if lacking := [name for name in _COLUMNS if name not in there]:
+            rule = "must be the result of the query printed by noneg sketch --sql"
+            raise InputError("from_sql", f"{rule}, but {where} has no column {lacking[0]!r}")
+        super().check_names(there, where)
+
+
 def _wanted(by: Sequence[str]) -> WantedColumns:
     groups = Grouping(by) if by else None
-    return WantedColumns(texts={name: name for name in _COLUMNS}, groups=groups)
+    return _ResultColumns(texts={name: name for name in _COLUMNS}, groups=groups)
 
 
 def _typed(table: pa.Table, by: Sequence[str]) -> pa.Table:

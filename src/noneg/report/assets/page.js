@@ -24,12 +24,14 @@
 
   const all = (selector) => [...document.querySelectorAll(selector)];
   const byId = (id) => document.getElementById(id);
-  const fixed = (x, digits) =>
-    x === null || x === undefined || !Number.isFinite(x)
-      ? MISSING
-      : x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const isNumber = (x) => x !== null && x !== undefined && Number.isFinite(x);
+  const fixed = (x, digits) => {
+    if (!isNumber(x)) return MISSING;
+    const text = x.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    return /[1-9]/.test(text) ? text : text.replace("-", ""); // Rounding error makes some zeros negative.
+  };
   const range = (low, high, digits) =>
-    [low, high].some((x) => x === null || x === undefined || !Number.isFinite(x))
+    ![low, high].every(isNumber)
       ? MISSING
       : `[${fixed(low, digits)}, ${fixed(high, digits)}]`;
   const percent = (x) => `${(100 * x).toFixed(2)}%`;

@@ -108,13 +108,14 @@ const noneg = {};
     return Math.max(0, ends[(ends.length - 1) / 2]);
   }
 
+  /** Whether a sample is a single row, from which no spread can be estimated. */
+  const noSpread = (sums) => Math.min(sums.effective_positive, sums.effective_marginal) < 2;
+
   /** The error over bins with its interval; the interval is null if it is available only at the given prior. */
   function eceInterval(sums, bins, prior) {
     const value = ece(bins, prior);
     if (!bins.noise) return { value, low: null, high: null };
-    if (Math.min(sums.effective_positive, sums.effective_marginal) < 2) {
-      return { value, low: 0, high: Math.max(1, value) };
-    }
+    if (noSpread(sums)) return { value, low: 0, high: Math.max(1, value) };
     return { value, low: lowerEnd(bins, prior, sums.z_split), high: upperEnd(bins, prior, sums.z) };
   }
 
@@ -382,6 +383,7 @@ const noneg = {};
     if (!sums.risks[name]) return null;
     const [gain, base, [vv, vb, bb], third, unseen] = sums.risks[name];
     const value = prior * gain + base;
+    if (noSpread(sums)) return { value, low: -Infinity, high: Infinity };
     const sd = Math.sqrt(Math.max(0, prior ** 2 * vv + 2 * prior * vb + bb));
     if (sd === 0) return { value, low: value, high: value };
     const skew = sum(third.map((x, k) => x * prior ** k)) / sd ** 3;
@@ -490,7 +492,7 @@ const noneg = {};
 
   Object.assign(noneg, {
     areas, assumptions, atThreshold, biasBound, confusion, cost, curves, debiasedEce, debiasedEceInterval,
-    distribution, ece, eceInterval, evaluate, isPossible, ksError, largestPrior, limits, positivesNeeded, promised, rangeAt, rankBounds, rejectedAt,
+    distribution, ece, eceInterval, evaluate, isPossible, ksError, largestPrior, limits, noSpread, positivesNeeded, promised, rangeAt, rankBounds, rejectedAt,
     reliability, risk, rule, smooth, topScale, within, withUnseen,
   });
 })();

@@ -254,6 +254,7 @@
     const sums = [0, ...running(gain.map((x, j) => x * mass[j]))];
     const point = (x) => base + prior * mean(x, atoms.tpr, sums);
     const ends = (x) => {
+      if (noneg.noSpread(data.sums)) return [-Infinity, Infinity];
       const h = moved(x, atoms.tpr, gain);
       const middle = sum(h.map((one, j) => one * mass[j]));
       const one = sum(h.map((y, j) => atoms.aa[j] * (y - middle) ** 2));
