@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from noneg.lab.bench import Cell
     from noneg.lab.bench.protocol import RunConfig
 
-_PAPER = "paper-"
-
 
 @main.group(short_help="Train and compare PU learners on the same rows.")
 def bench() -> None:
@@ -209,7 +207,7 @@ def _progress() -> Callable[[int, int, int], None]:
 @bench.command()
 @click.argument("folder", type=click.Path(exists=True))
 @opt.option("--like", "A table of the benchmark paper, paper-1 to paper-18.")
-@opt.option("--metric", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
+@opt.option("--metric", "metrics", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
 @opt.option("--by", "Selection criterion.  [default: the paper's three]", multiple=True)
 @opt.choice("--form", "Output.", among=["markdown", "latex", "csv"], default="markdown")
 @opt.written(
@@ -228,7 +226,7 @@ def table(folder: str, like: str | None, form: Any, plot: str | None, **question
     records, metrics = load_records(folder), None
     if like is not None:
         records, metrics = _like(records, like)
-    asked = {"metrics": question["metric"] or metrics, "criteria": question["by"]}
+    asked = {"metrics": question["metrics"] or metrics, "criteria": question["by"]}
     cells = summarize(records, **{name: value for name, value in asked.items() if value})
     click.echo(render(cells, form), nl=False)
     if plot is not None:
@@ -253,11 +251,10 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
     from noneg.lab.bench import paper_numbers
     from noneg.lab.bench.summaries import PAPER_RATE
 
-    number = like.removeprefix(_PAPER)
-    if not like.startswith(_PAPER) or not number.isdigit():
+    theirs = [n for n in paper_numbers() if f"paper-{n['table']}" == like]
+    if not theirs:
         rule = "must be a table of the benchmark paper such as 'paper-15'"
         raise InputError("like", rule, value=like)
-    theirs = paper_numbers(int(number))
     world = {"setting": "one-sample", "rate": PAPER_RATE, "given_prior": None}
     world |= {name: theirs[0][name] for name in ("dataset", "case")}
     kept = [r for r in records if all(r["run"][name] == x for name, x in world.items())]
@@ -266,8 +263,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 @bench.command()
 @click.argument("folder", type=click.Path(exists=True))
-@opt.option("--metric", "Metric.", multiple=True, default=["accuracy"])
-def compare(folder: str, metric: tuple[str, ...]) -> None:
+@opt.option("--metric", "metrics", "Metric.", multiple=True, default=["accuracy"])
+def compare(folder: str, metrics: tuple[str, ...]) -> None:
     """Print our results next to those of the benchmark paper, in percent.
 
     Examples
@@ -277,7 +274,7 @@ def compare(folder: str, metric: tuple[str, ...]) -> None:
     from noneg.lab.bench import against_paper, load_records, summarize
     from noneg.results import aligned
 
-    rows = against_paper(summarize(load_records(folder), metrics=metric))
+    rows = against_paper(summarize(load_records(folder), metrics=metrics))
     if not rows:
         say("No record matches a setup and method in the paper's tables.")
         return
