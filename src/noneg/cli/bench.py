@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.checks import check_count
 from noneg.cli import options as opt
-from noneg.cli.app import main
+from noneg.cli.app import main, option_names
 from noneg.cli.output import console, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from noneg.lab.bench import Cell
     from noneg.lab.bench.protocol import RunConfig
+
+# With `--data`, the options that describe the table, and those that also apply without it.
+OWN = ("data", "label", "prior")
+COMMON = ("setting", "algorithm", "steps", "device")
+# Errors that `noneg bench run` prints; the records contain all of them.
+SHOWN_ERRORS = 5
 
 
 @main.group(short_help="Train and compare PU learners on the same rows.")
@@ -53,7 +61,12 @@ def bench() -> None:
     among=["ref", "bench"],
     default=["ref"],
 )
-@opt.option("--correction", "One-sample correction.  [default: that of the method]", multiple=True)
+@opt.choice(
+    "--correction",
+    "One-sample correction.  [default: that of the method]",
+    multiple=True,
+    among=["weighted", "shift", "batch", "none"],
+)
 @opt.flag(
     "--versions",
     "Run all rows of the benchmark's tables: its versions with and without "
@@ -94,6 +107,7 @@ def run(folder: str, **question: Any) -> None:
     """
     from noneg.lab.bench.engine import run_all
 
+    _check_use(own_table=question["data"] is not None)
     own = {name: question.pop(name) for name in ("data", "label", "prior")}
     if own["data"] is not None:
         _rank_own(question, **own)
@@ -104,7 +118,8 @@ def run(folder: str, **question: Any) -> None:
     engine = {name: question.pop(name) for name in names}
     minutes = question.pop("minutes")
     seconds = None if minutes is None else 60.0 * minutes
-    counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
+    runs = _grid(question)
+    counts = run_all(runs, folder, **engine, seconds=seconds, tell=_progress())
     left = f", {counts['left']} left" if counts["left"] else ""
     kept = f"{counts['kept']} kept from an earlier sweep{left}"
     click.echo(f"{counts['done']} done, {counts['failed']} failed, {kept}, in {folder}")
@@ -112,7 +127,38 @@ def run(folder: str, **question: Any) -> None:
         one = counts["damaged"] == 1
         what = "record was damaged and its run" if one else "records were damaged and their runs"
         click.echo(f"{counts['damaged']} {what} done again.")
-    if counts["failed"]:
+    _show_failures(runs, folder)
+
+
+def _check_use(*, own_table: bool) -> None:
+    """Reject options of the grid if there is an own table, and those of the table otherwise."""
+    context = click.get_current_context()
+    names = option_names(context.command)
+    given = [
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    wrong = [name for name in given if name not in (*OWN, *COMMON)]
+    if not own_table:
+        wrong = [name for name in given if name in OWN]
+    if wrong:
+        named = ", ".join(names[name] for name in wrong)
+        word = "with" if own_table else "without"
+        raise click.UsageError(f"{named} cannot be given {word} --data.")
+
+
+def _show_failures(runs: Iterable[RunConfig], folder: str) -> None:
+    """Print the most frequent errors of the runs in the grid, whenever they were recorded."""
+    from noneg.lab.bench import load_records
+
+    asked = {run.key for run in runs}
+    records = (record for record in load_records(folder) if record["key"] in asked)
+    failed = [record for record in records if record["status"] == "failed"]
+    errors = Counter((record["run"]["algorithm"], record["error"]) for record in failed)
+    for (method, error), times in errors.most_common(SHOWN_ERRORS):
+        click.echo(f"{method} failed{'' if times == 1 else f' {times} times'}: {error}")
+    if failed:
         click.echo("Records of failed runs contain the error; --retry-failed repeats these runs.")
 
 
@@ -163,6 +209,8 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
     from noneg.lab.bench.protocol import sweep
     from noneg.lab.bench.work import METHODS, is_possible, versions
 
+    for name in ("configurations", "splits"):
+        check_count(question[name], name, 1)
     unknown = set(question["algorithm"]) - set(METHODS)
     if unknown:
         raise InputError("algorithm", f"must be among {', '.join(METHODS)}", value=min(unknown))
