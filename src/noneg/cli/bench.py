@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 # With `--data`, the options that describe the table, and those that also apply without it.
 OWN = ("data", "label", "prior")
-COMMON = ("setting", "algorithm", "steps", "device")
+COMMON = ("setting", "algorithms", "steps", "device")
 # Errors that `noneg bench run` prints; the records contain all of them.
 SHOWN_ERRORS = 5
 
@@ -42,7 +42,9 @@ def bench() -> None:
 )
 @opt.column("--label", "With --data: column that marks the labeled positives.")
 @opt.option("--prior", "With --data: the share of positives, or 'estimate'.", metavar="NUMBER")
-@opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
+@opt.option(
+    "--algorithm", "algorithms", "Algorithm; may be repeated.  [default: all]", multiple=True
+)
 @opt.choice(
     "--setting",
     "Sampling setting; may be repeated.",
@@ -165,8 +167,8 @@ def _show_failures(runs: Iterable[RunConfig], folder: str) -> None:
 def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: Any) -> None:
     """Train all methods on a table, and report which is best, if any."""
     from noneg.lab.bench.own import rank_on
+    from noneg.learning.propensity import encoded
     from noneg.report.comparing import comparison_summary
-    from noneg.tables.reading import read_features
 
     for name, value in (("label", label), ("prior", prior)):
         if value is None:
@@ -174,18 +176,40 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     if len(question["setting"]) != 1:
         raise InputError("setting", "must be given once with --data", value=question["setting"])
     setting = question["setting"][0]
-    table = read_features(data, label=str(label))
-    share, interval = _own_prior(table.X, table.flags, setting, prior)
-    names = question["algorithm"] or None
+    rows, flags = _own_rows(data, str(label))
+    x = encoded(rows)
+    share, interval = _own_prior(x, flags, setting, prior)
+    names = question["algorithms"] or None
     options = {"steps": question["steps"], "device": question["device"]}
     known = {"setting": setting, "prior": share, "prior_interval": interval}
-    found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
+    found = rank_on(x, flags, algorithms=names, **known, **options)
     if interval is not None:
         low, high = interval
         say(f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
     show(comparison_summary(found.comparison, ()))
+    level = 100.0 * found.comparison.level
+    say(
+        f"The level of {level:.4g}% allows for the number of methods: for each metric, the best "
+        "method is the winner or one of those that tie, with a probability of at least 95%."
+    )
     for name, reason in found.left_out.items():
         say(f"{name} was left out: {reason}")
+
+
+def _own_rows(data: str, label: str) -> tuple[Any, Any]:
+    """Return the features in a file as a data frame, and flags for the labeled positives."""
+    from noneg.checks import check_flags
+    from noneg.tables.frames import read_table
+
+    table = read_table(data)
+    if label not in table.column_names:
+        raise InputError(
+            "label", f"must be a column of {', '.join(table.column_names)}", value=label
+        )
+    if len(table.column_names) == 1:
+        rule = "must contain a feature in addition to the label, got no other column"
+        raise InputError("data", rule)
+    return table.drop_columns(label), check_flags(table[label].to_numpy(), "label")
 
 
 def _own_prior(
@@ -211,10 +235,10 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
 
     for name in ("configurations", "splits"):
         check_count(question[name], name, 1)
-    unknown = set(question["algorithm"]) - set(METHODS)
+    unknown = set(question["algorithms"]) - set(METHODS)
     if unknown:
         raise InputError("algorithm", f"must be among {', '.join(METHODS)}", value=min(unknown))
-    names = question["algorithm"] or METHODS
+    names = question["algorithms"] or METHODS
     all_of_them = set(versions(names)) if question["versions"] else None
     runs = sweep(
         **{name: question[name] for name in ("dataset", "setting", "case", "rate")},
