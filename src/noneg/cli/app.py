@@ -139,6 +139,7 @@ class Refused(click.ClickException):
 def option_names(command: click.Command) -> dict[str, str]:
     """Return the command-line name of each library argument."""
     names = {"source": "FILE", "periods": "FILE", "path": "--out"}
+    names |= {"folder": "FOLDER", "cells": "FOLDER"}
     for parameter in command.params:
         if parameter.name and isinstance(parameter, click.Option):
             options = (*parameter.opts, *parameter.secondary_opts)

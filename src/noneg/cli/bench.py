@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from noneg.checks import check_count
 from noneg.cli import options as opt
-from noneg.cli.app import main
+from noneg.cli.app import main, option_names
 from noneg.cli.output import console, say, show
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from noneg.lab.bench import Cell
     from noneg.lab.bench.protocol import RunConfig
 
-_PAPER = "paper-"
+# With `--data`, the options that describe the table, and those that also apply without it.
+OWN = ("data", "label", "prior")
+COMMON = ("setting", "algorithms", "steps", "device")
+# Errors that `noneg bench run` prints; the records contain all of them.
+SHOWN_ERRORS = 5
 
 
 @main.group(short_help="Train and compare PU learners on the same rows.")
@@ -36,7 +42,9 @@ def bench() -> None:
 )
 @opt.column("--label", "With --data: column that marks the labeled positives.")
 @opt.option("--prior", "With --data: the share of positives, or 'estimate'.", metavar="NUMBER")
-@opt.option("--algorithm", "Algorithm; may be repeated.  [default: all]", multiple=True)
+@opt.option(
+    "--algorithm", "algorithms", "Algorithm; may be repeated.  [default: all]", multiple=True
+)
 @opt.choice(
     "--setting",
     "Sampling setting; may be repeated.",
@@ -55,7 +63,12 @@ def bench() -> None:
     among=["ref", "bench"],
     default=["ref"],
 )
-@opt.option("--correction", "One-sample correction.  [default: that of the method]", multiple=True)
+@opt.choice(
+    "--correction",
+    "One-sample correction.  [default: that of the method]",
+    multiple=True,
+    among=["weighted", "shift", "batch", "none"],
+)
 @opt.flag(
     "--versions",
     "Run all rows of the benchmark's tables: its versions with and without "
@@ -96,6 +109,7 @@ def run(folder: str, **question: Any) -> None:
     """
     from noneg.lab.bench.engine import run_all
 
+    _check_use(own_table=question["data"] is not None)
     own = {name: question.pop(name) for name in ("data", "label", "prior")}
     if own["data"] is not None:
         _rank_own(question, **own)
@@ -106,7 +120,8 @@ def run(folder: str, **question: Any) -> None:
     engine = {name: question.pop(name) for name in names}
     minutes = question.pop("minutes")
     seconds = None if minutes is None else 60.0 * minutes
-    counts = run_all(_grid(question), folder, **engine, seconds=seconds, tell=_progress())
+    runs = _grid(question)
+    counts = run_all(runs, folder, **engine, seconds=seconds, tell=_progress())
     left = f", {counts['left']} left" if counts["left"] else ""
     kept = f"{counts['kept']} kept from an earlier sweep{left}"
     click.echo(f"{counts['done']} done, {counts['failed']} failed, {kept}, in {folder}")
@@ -114,15 +129,46 @@ def run(folder: str, **question: Any) -> None:
         one = counts["damaged"] == 1
         what = "record was damaged and its run" if one else "records were damaged and their runs"
         click.echo(f"{counts['damaged']} {what} done again.")
-    if counts["failed"]:
+    _show_failures(runs, folder)
+
+
+def _check_use(*, own_table: bool) -> None:
+    """Reject options of the grid if there is an own table, and those of the table otherwise."""
+    context = click.get_current_context()
+    names = option_names(context.command)
+    given = [
+        name
+        for name in context.params
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    wrong = [name for name in given if name not in (*OWN, *COMMON)]
+    if not own_table:
+        wrong = [name for name in given if name in OWN]
+    if wrong:
+        named = ", ".join(names[name] for name in wrong)
+        word = "with" if own_table else "without"
+        raise click.UsageError(f"{named} cannot be given {word} --data.")
+
+
+def _show_failures(runs: Iterable[RunConfig], folder: str) -> None:
+    """Print the most frequent errors of the runs in the grid, whenever they were recorded."""
+    from noneg.lab.bench import load_records
+
+    asked = {run.key for run in runs}
+    records = (record for record in load_records(folder) if record["key"] in asked)
+    failed = [record for record in records if record["status"] == "failed"]
+    errors = Counter((record["run"]["algorithm"], record["error"]) for record in failed)
+    for (method, error), times in errors.most_common(SHOWN_ERRORS):
+        click.echo(f"{method} failed{'' if times == 1 else f' {times} times'}: {error}")
+    if failed:
         click.echo("Records of failed runs contain the error; --retry-failed repeats these runs.")
 
 
 def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: Any) -> None:
     """Train all methods on a table, and report which is best, if any."""
     from noneg.lab.bench.own import rank_on
+    from noneg.learning.propensity import encoded
     from noneg.report.comparing import comparison_summary
-    from noneg.tables.reading import read_features
 
     for name, value in (("label", label), ("prior", prior)):
         if value is None:
@@ -130,18 +176,40 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
     if len(question["setting"]) != 1:
         raise InputError("setting", "must be given once with --data", value=question["setting"])
     setting = question["setting"][0]
-    table = read_features(data, label=str(label))
-    share, interval = _own_prior(table.X, table.flags, setting, prior)
-    names = question["algorithm"] or None
+    rows, flags = _own_rows(data, str(label))
+    x = encoded(rows)
+    share, interval = _own_prior(x, flags, setting, prior)
+    names = question["algorithms"] or None
     options = {"steps": question["steps"], "device": question["device"]}
     known = {"setting": setting, "prior": share, "prior_interval": interval}
-    found = rank_on(table.X, table.flags, algorithms=names, **known, **options)
+    found = rank_on(x, flags, algorithms=names, **known, **options)
     if interval is not None:
         low, high = interval
         say(f"Estimated prior: {share:.3f}, 95% interval {low:.3f} to {high:.3f}.")
     show(comparison_summary(found.comparison, ()))
+    level = 100.0 * found.comparison.level
+    say(
+        f"The level of {level:.4g}% allows for the number of methods: for each metric, the best "
+        "method is the winner or one of those that tie, with a probability of at least 95%."
+    )
     for name, reason in found.left_out.items():
         say(f"{name} was left out: {reason}")
+
+
+def _own_rows(data: str, label: str) -> tuple[Any, Any]:
+    """Return the features in a file as a data frame, and flags for the labeled positives."""
+    from noneg.checks import check_flags
+    from noneg.tables.frames import read_table
+
+    table = read_table(data)
+    if label not in table.column_names:
+        raise InputError(
+            "label", f"must be a column of {', '.join(table.column_names)}", value=label
+        )
+    if len(table.column_names) == 1:
+        rule = "must contain a feature in addition to the label, got no other column"
+        raise InputError("data", rule)
+    return table.drop_columns(label), check_flags(table[label].to_numpy(), "label")
 
 
 def _own_prior(
@@ -165,10 +233,12 @@ def _grid(question: dict[str, Any]) -> list[RunConfig]:
     from noneg.lab.bench.protocol import sweep
     from noneg.lab.bench.work import METHODS, is_possible, versions
 
-    unknown = set(question["algorithm"]) - set(METHODS)
+    for name in ("configurations", "splits"):
+        check_count(question[name], name, 1)
+    unknown = set(question["algorithms"]) - set(METHODS)
     if unknown:
         raise InputError("algorithm", f"must be among {', '.join(METHODS)}", value=min(unknown))
-    names = question["algorithm"] or METHODS
+    names = question["algorithms"] or METHODS
     all_of_them = set(versions(names)) if question["versions"] else None
     runs = sweep(
         **{name: question[name] for name in ("dataset", "setting", "case", "rate")},
@@ -209,7 +279,7 @@ def _progress() -> Callable[[int, int, int], None]:
 @bench.command()
 @click.argument("folder", type=click.Path(exists=True))
 @opt.option("--like", "A table of the benchmark paper, paper-1 to paper-18.")
-@opt.option("--metric", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
+@opt.option("--metric", "metrics", "Test metric.  [default: accuracy, auc and f1]", multiple=True)
 @opt.option("--by", "Selection criterion.  [default: the paper's three]", multiple=True)
 @opt.choice("--form", "Output.", among=["markdown", "latex", "csv"], default="markdown")
 @opt.written(
@@ -228,7 +298,7 @@ def table(folder: str, like: str | None, form: Any, plot: str | None, **question
     records, metrics = load_records(folder), None
     if like is not None:
         records, metrics = _like(records, like)
-    asked = {"metrics": question["metric"] or metrics, "criteria": question["by"]}
+    asked = {"metrics": question["metrics"] or metrics, "criteria": question["by"]}
     cells = summarize(records, **{name: value for name, value in asked.items() if value})
     click.echo(render(cells, form), nl=False)
     if plot is not None:
@@ -253,11 +323,10 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
     from noneg.lab.bench import paper_numbers
     from noneg.lab.bench.summaries import PAPER_RATE
 
-    number = like.removeprefix(_PAPER)
-    if not like.startswith(_PAPER) or not number.isdigit():
+    theirs = [n for n in paper_numbers() if f"paper-{n['table']}" == like]
+    if not theirs:
         rule = "must be a table of the benchmark paper such as 'paper-15'"
         raise InputError("like", rule, value=like)
-    theirs = paper_numbers(int(number))
     world = {"setting": "one-sample", "rate": PAPER_RATE, "given_prior": None}
     world |= {name: theirs[0][name] for name in ("dataset", "case")}
     kept = [r for r in records if all(r["run"][name] == x for name, x in world.items())]
@@ -266,8 +335,8 @@ def _like(records: list[dict[str, Any]], like: str) -> tuple[list[dict[str, Any]
 
 @bench.command()
 @click.argument("folder", type=click.Path(exists=True))
-@opt.option("--metric", "Metric.", multiple=True, default=["accuracy"])
-def compare(folder: str, metric: tuple[str, ...]) -> None:
+@opt.option("--metric", "metrics", "Metric.", multiple=True, default=["accuracy"])
+def compare(folder: str, metrics: tuple[str, ...]) -> None:
     """Print our results next to those of the benchmark paper, in percent.
 
     Examples
@@ -277,7 +346,7 @@ def compare(folder: str, metric: tuple[str, ...]) -> None:
     from noneg.lab.bench import against_paper, load_records, summarize
     from noneg.results import aligned
 
-    rows = against_paper(summarize(load_records(folder), metrics=metric))
+    rows = against_paper(summarize(load_records(folder), metrics=metrics))
     if not rows:
         say("No record matches a setup and method in the paper's tables.")
         return

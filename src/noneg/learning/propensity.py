@@ -171,6 +171,12 @@ def _place(attribute: str | int, names: list[str]) -> int:
     raise InputError("attributes", f"must be columns of {', '.join(names)}", value=attribute)
 
 
+def encoded(X: Any) -> Floats:  # noqa: ANN401
+    """Return a table or data frame as the columns of `design`."""
+    table, _, texts = _numbers(X)
+    return design(table, texts)
+
+
 def design(table: Floats, texts: set[int]) -> Floats:
     """Return standardized numeric columns, missing values set to the mean, and one-hot categories.
 

@@ -302,10 +302,13 @@ def _warn_of_scale(data: PUData) -> None:
 
 def find_device(name: str | None) -> torch.device:
     """Return a device by name; by default, a GPU if there is one."""
-    device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
-    if device.type == "cuda" and device.index is None:  # pragma: no cover - needs a GPU
-        return torch.device("cuda", torch.cuda.current_device())
-    return device
+    chosen = name or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        # The device of a tensor also has the index of the current GPU.
+        return torch.empty(0, device=chosen).device
+    except (AssertionError, RuntimeError):
+        rule = "must be a torch device that works on this machine, such as 'cpu'"
+        raise InputError("device", rule, value=name) from None
 
 
 class Run:

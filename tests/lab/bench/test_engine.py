@@ -331,6 +331,40 @@ def test_the_command_reports_failures(tmp_path, monkeypatch):
         "Records of failed runs contain the error; --retry-failed repeats these runs."
         in found.stdout
     )
+    assert "nnpu failed: FloatingPointError: the loss is lost\n" in found.stdout
+
+
+def test_failures_of_an_earlier_sweep_are_shown_again(tmp_path):
+    options = ["--setting", "one-sample", "--splits", "2", "--rate", "0.7", "--out", str(tmp_path)]
+    base = ["bench", "run", "--dataset", "digits", "--algorithm", "nnpu", *options]
+    for counts in ("0 done, 2 failed, 0 kept", "0 done, 0 failed, 2 kept"):
+        found = CliRunner().invoke(main, base)
+        assert counts in found.stdout
+        assert "nnpu failed 2 times: InputError: 'rate' must leave enough rows" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--correction", "luck"], "Invalid value for '--correction': 'luck'"),
+        (["--configurations", "0"], "--configurations must be an integer of at least 1, got 0"),
+        (["--splits", "0"], "--splits must be an integer of at least 1, got 0"),
+        (["--jobs", "0"], "--jobs must not be 0"),
+        (["--device", "abacus"], "--device must be a torch device that works on this machine"),
+        (
+            ["--device", "abacus", "--population", "2"],
+            "--device must be a torch device that works on this machine",
+        ),
+        (["--prior", "0.3"], "--prior cannot be given without --data"),
+        (["--data", "mine.csv"], "--dataset, --out cannot be given with --data"),
+    ],
+)
+def test_options_that_cannot_be_used_are_rejected(tmp_path, options, words):
+    base = ["bench", "run", "--dataset", "digits", "--setting", "one-sample"]
+    found = CliRunner().invoke(main, [*base, "--out", str(tmp_path), *options])
+    assert found.exit_code == 2
+    assert words in found.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_unknown_method_is_rejected_by_name():

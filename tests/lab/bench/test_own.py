@@ -1,6 +1,8 @@
 """The benchmark on a user's own table, in populations where the truth is known."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -89,6 +91,46 @@ def test_the_command_reports_the_winner_or_that_there_is_none(tmp_path):
     assert "must be a number in (0, 1) or 'estimate'" in " ".join(refused.output.split())
     assert "--prior" in runner.invoke(main, [*base, *few]).output
     assert "--dataset" in runner.invoke(main, ["bench", "run", "--setting", "one-sample"]).output
+
+
+def test_tables_may_contain_text_and_missing_values(tmp_path):
+    """A column of text is the only one that separates the classes."""
+    random = np.random.default_rng(0)
+    y = random.random(1200) < 0.5
+    x = random.normal(size=1200)
+    x[::7] = np.nan
+    town = np.where(y, "Oslo", random.choice(["Rome", "Bonn"], 1200)).astype(object)
+    town[::11] = None
+    flags = (y & (random.random(1200) < 0.5)).astype(int)
+    table = pa.table({"x": x, "town": town, "confirmed": flags})
+    path = tmp_path / "mine.parquet"
+    pq.write_table(table, path)
+    few = {"algorithms": ["nnpu", "naive"], "steps": 60}
+    features = table.drop_columns("confirmed")
+    found = rank_on(features, flags, setting="one-sample", prior=0.5, **few).comparison
+    assert found.criteria["proxy_auc"].estimates["nnpu"].value > 0.7
+    base = ["bench", "run", "--data", str(path), "--label", "confirmed", "--setting", "one-sample"]
+    base += ["--prior", "0.5", "--steps", "60", "--algorithm", "nnpu", "--algorithm", "naive"]
+    done = CliRunner().invoke(main, base)
+    assert done.exit_code == 0, done.output
+    assert "The level of 95% allows for the number of methods" in done.output
+    missing = CliRunner().invoke(main, [*base, "--label", "town2"])
+    assert "--label must be a column of x, town, confirmed, got 'town2'" in missing.stderr
+
+
+def test_wrong_arguments_are_rejected_before_training():
+    x, labeled, _ = world()
+    with pytest.raises(InputError, match="'prior' must be the share of positives"):
+        rank_on(x, labeled, setting="one-sample", prior=1.5)
+    with pytest.raises(InputError, match="'labeled'"):
+        rank_on(x, np.where(labeled, 2, 5), setting="one-sample", prior=0.4)
+
+
+def test_labels_may_be_signs():
+    x, labeled, _ = world()
+    few = {"setting": "one-sample", "prior": 0.4, "algorithms": ["nnpu", "upu"], "steps": 2}
+    found = rank_on(x, np.where(labeled, 1, -1), **few)
+    assert found.comparison.n_positive == labeled.sum() // 3
 
 
 def test_too_few_labels_are_rejected():

@@ -97,6 +97,11 @@ def test_cells_without_a_number_say_so():
     assert "| nnpu | n/a |" in render([replace(cell, mean=math.nan)])
 
 
+def test_an_unknown_metric_is_rejected():
+    with pytest.raises(ValueError, match=r"'metrics' must be one of pu_ece, .*'luck'"):
+        summarize(three_splits(), metrics=["luck"])
+
+
 @pytest.fixture
 def records(tmp_path):
     """Three stored splits of one problem and method from the paper."""
@@ -130,6 +135,9 @@ def test_the_command_compares_our_numbers_with_the_papers(records):
             ["--like", "table-15"],
             "--like must be a table of the benchmark paper such as 'paper-15'",
         ),
+        (["--like", "paper-4"], "--like must be a table of the benchmark paper such as"),
+        (["--plot", "x.png"], "FOLDER must include at least three methods in at least two worlds"),
+        (["--metric", "luck"], "--metric must be one of pu_ece, "),
         (["--like", "paper-1", "--plot", "x.png"], "must contain records of the methods to rank"),
     ],
 )

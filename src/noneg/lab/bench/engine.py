@@ -42,6 +42,7 @@ with optional("noneg bench run"):
         set_up,
         started,
     )
+    from noneg.learning.training import find_device
 
 if TYPE_CHECKING:
     import os
@@ -102,6 +103,10 @@ def run_all(  # noqa: PLR0913
         Numbers of runs that were ``done`` and ``failed`` now, ``kept`` from before, and ``left``,
         and of ``damaged`` records, whose runs are repeated.
     """
+    if jobs == 0:
+        raise InputError("jobs", "must not be 0; -1 uses all processors")
+    if scheduler is None:
+        find_device(device)
     asked = list(dict.fromkeys(runs))
     left, damaged = open_runs(folder, asked, retry_failed=retry_failed)
     counts = {"done": 0, "failed": 0, "kept": len(asked) - len(left), "damaged": len(damaged)}

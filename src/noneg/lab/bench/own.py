@@ -3,22 +3,25 @@
 A third of the labeled rows and a third of the unlabeled rows are held out. Each method is trained
 on the others with several learning rates, and proxy accuracy on validation rows
 selects the rate and the checkpoint. The methods are then compared on the held-out rows by the
-criteria in `noneg.compare`.
+criteria in `noneg.compare`. Since networks need numbers, text becomes one column per value, and a
+missing number becomes the mean of its column.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from noneg.checks import check_flags, check_prior, check_pu_setting, check_same_length
 from noneg.comparison import Comparison, compare
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
 from noneg.learning.base import standard_scale
+from noneg.learning.propensity import encoded
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
@@ -52,7 +55,9 @@ class Ranking:
     Attributes
     ----------
     comparison : Comparison
-        The comparison; its intervals hold simultaneously for all methods.
+        The comparison. Its level is raised so that, for each criterion, the winner or one of the
+        tied methods is the best one with a probability of at least 95%, whatever the number of
+        methods; each single interval holds at the raised level.
     left_out : dict
         Reasons why methods could not be trained, by name.
     """
@@ -77,7 +82,7 @@ class _Parts:
 
 
 def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
-    X: ArrayLike,
+    X: Any,  # noqa: ANN401 - a matrix or a data frame
     labeled: ArrayLike,
     *,
     setting: Setting,
@@ -92,8 +97,8 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
 
     Parameters
     ----------
-    X : array-like, shape (n, d)
-        Features.
+    X : array-like or data frame, shape (n, d)
+        Features; a data frame may contain text and missing values.
     labeled : array-like
         1 for labeled positives and 0 for unlabeled rows.
     setting : {"one-sample", "two-sample"}
@@ -127,7 +132,11 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
     if set(names) - set(METHODS) or len(names) < 2:
         rule = f"must be at least two of {', '.join(METHODS)}"
         raise InputError("algorithms", rule, value=names)
-    parts = _split(np.asarray(X, dtype=np.float64), np.asarray(labeled, dtype=bool), seed)
+    check_pu_setting(setting)
+    check_prior(prior)
+    x, flags = encoded(X), check_flags(labeled, "labeled", choosable=False)
+    check_same_length(X=len(x), labeled=flags.size)
+    parts = _split(x, flags, seed)
     scores: dict[str, Floats] = {}
     left_out: dict[str, str] = {}
     trainers = [_trainer(rate, steps, seed, device) for rate in RATES]
@@ -140,7 +149,7 @@ def rank_on(  # noqa: PLR0913 - each one names a fact that is never guessed
         msg = f"must include two methods that can be trained on this table: {left_out}"
         raise InputError("algorithms", msg)
     known = {"prior": prior, "prior_interval": prior_interval, "setting": setting}
-    # The winner is compared with all others at once.
+    # A wrong winner must seem better than the best method, which is one of so many others.
     level = 1.0 - 0.05 / (len(scores) - 1)
     found = compare(scores, parts.flags, **known, level=level)  # type: ignore[arg-type]
     return Ranking(found, left_out)

@@ -102,7 +102,8 @@ def rank_methods(
     if len(methods) < 3 or len(worlds) < 2:
         msg = (
             "must include at least three methods in at least two worlds for a ranking, got "
-            f"{len(methods)} methods in {len(worlds)} worlds."
+            f"{len(methods)} methods in {len(worlds)} worlds. A world is a data set with a case, "
+            "a setting, a rate and a given prior; each method needs records in all of them."
         )
         raise InputError("cells", msg)
     values = np.array([[means[w, m] for m in methods] for w in worlds])

@@ -13,7 +13,7 @@ import numpy as np
 
 from noneg.checks import is_pooled
 from noneg.errors import InputError
-from noneg.lab.bench.measures import select
+from noneg.lab.bench.measures import columns, find_sign, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,6 +88,8 @@ def summarize(
     [('lbe', 0.91, 0.01)]
     """
     names, cells = list(metrics), []
+    for name in names:
+        find_sign(name, columns(), "metrics")
     for criterion in criteria:
         groups: dict[tuple[Any, ...], list[Any]] = {}
         for found in select(records, by=criterion):
