@@ -8,7 +8,7 @@ import time
 
 import torch
 
-from experiments.training.plan import PAPER_STEPS, SPLITS, run
+from experiments.training.plan import NUMBERS, PAPER_STEPS, on_splits, run
 from noneg.lab.bench.engine import Crew, families, rows_of
 from noneg.lab.bench.work import started
 from noneg.learning.training import find_device
@@ -40,11 +40,7 @@ def alone(method, device: torch.device, steps: int) -> float:
 def together(method, device: torch.device, chunks: int) -> float:
     """Return the member steps per second of a population of 30, including checkpoints; the fastest
     chunk."""
-    runs = [
-        run(method, "usps", 1, split, steps=PAPER_STEPS, every=EVERY, configuration=number)
-        for number in range(10)
-        for split in range(SPLITS)
-    ]
+    runs = list(on_splits([method], ["usps"], numbers=NUMBERS, steps=PAPER_STEPS, every=EVERY))
     crew, best = Crew(".", device=str(device)), 0.0
     for family in families(runs):
         crew.begin(family)

@@ -175,8 +175,7 @@ def test_verdicts_on_an_estimated_prior_are_right():
 
 def test_learners(tmp_path):
     pytest.importorskip("torch")
-    from experiments.training.learners import Job, perform
-    from experiments.training.learners_page import summary
+    from experiments.training.learners import Job, perform, summary
 
     job = Job("gaussians", "upu", "ref", "default", 0, 0)
     perform(job, tmp_path)
