@@ -14,19 +14,8 @@ from scipy.optimize import differential_evolution, minimize
 from scipy.special import expit, softmax
 from scipy.stats import wilcoxon
 
-from experiments.drawing import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY,
-    VERMILION,
-    legend_below,
-    line,
-    panels,
-    shared_legend,
-    style,
-)
+from experiments import drawing
+from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILION, line, panels
 from experiments.study import Run, Study, arrays, cells, data_file, seeded
 from experiments.tables import Row, Tables, column, distinct, mean_and_sd, means, pick, records
 from noneg import PUScores, calibration, ece
@@ -365,7 +354,7 @@ def draw_figure5(tables: Tables) -> plt.Figure:
         (label, {"color": c, "marker": m, "ls": ls, "lw": 2 if c == VERMILION else 1.4})
         for c, m, ls, label in STYLES.values()
     ]
-    legend_below(figure, ("true error", {"color": "black", "lw": 2.5}), *looks, ncols=5)
+    drawing.legend_below(figure, ("true error", {"color": "black", "lw": 2.5}), *looks, ncols=5)
     return figure
 
 
@@ -401,7 +390,7 @@ def curves(rows: list[Row], shape: tuple[int, int], x: str, y: str) -> plt.Figur
     figure, axes = panels(*shape, size=size, shade="0.92", **options)
     for ax, panel in zip(axes.flat, distinct(rows, "panel"), strict=True):
         curve_panel(ax, pick(rows, panel=panel), panel)
-    shared_legend(figure, axes.flat[0], 2)
+    drawing.shared_legend(figure, axes.flat[0], 2)
     return figure
 
 
@@ -426,6 +415,6 @@ def closest(rows: list[Row], kind: str) -> list[str]:
 STUDY = Study(
     "bpm",
     parts=(speed, worlds, table4, figure5, coverage, global_minima, figure4, figure3),
-    style=style(11, 12, 11, 120),
+    style=drawing.style(11, 12, 11, 120),
     optional=("figure3", "real"),
 )

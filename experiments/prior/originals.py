@@ -20,7 +20,7 @@ from scipy.special import expit
 from experiments.prior.original_code import Originals
 from experiments.prior.study import draw, load, possible, standardized
 from experiments.study import arrays
-from experiments.tables import Row, read
+from experiments.tables import Row, merged
 
 NETWORK_WORLDS = ("usps", "letter", "spambase", "covtype", "gauss-3", "gauss-2")
 NETWORK_SHARES, NETWORK_SIZES = (0.2, 0.5, 0.75), (200, 1000)
@@ -255,10 +255,7 @@ def estimate_all(code: Originals, scores: Path, repeats: int, out: Path) -> dict
         found[table] += [key | row for row in rows]
     keys = {"peers": ("world", "prior", "n_positive", "seed", "method")}
     keys["papers"] = ("setting", "share", "seed", "method")
-    return {name: updated(out / f"{name}.csv", keys[name], rows) for name, rows in found.items()}
-
-
-def updated(path: Path, key: tuple[str, ...], rows: list[Row]) -> list[Row]:
-    """Return a stored table in which each new row replaces the row with the same key."""
-    before = read(path) if path.exists() else []
-    return list({tuple(row[name] for name in key): row for row in [*before, *rows]}.values())
+    return {
+        name: merged(out / f"{name}.csv", rows, *keys[name], digits=5)
+        for name, rows in found.items()
+    }

@@ -23,27 +23,6 @@ from noneg.simulation.worlds import sigmoid
 # that are also labeled. All held-out rows together are the unlabeled ones.
 GROUPS = ("test_neg", "test_pos", "held_neg", "held_pos", "held_labeled")
 FIELDS = ("data", "name", "n", "trial", "epoch", "prior")
-SIGN, DROPPED = 0x8000, 3  # of the 11 significant bits of half precision
-
-
-def encode(logits: np.ndarray) -> np.ndarray:
-    """Return differences of the sorted logits, rounded to 8 significant bits.
-
-    Half-precision numbers are enumerated in order, 8 of them per code, so that many equal or
-    neighboring logits compress well. The largest relative error is 4.5/1024.
-    """
-    # Sorted before rounding, because numpy 2.4.6 was seen to sort half precision incorrectly.
-    bits = np.sort(logits).astype(np.float16).view(np.uint16).astype(np.int32)
-    ordered = np.where(bits & SIGN, SIGN - (bits ^ SIGN), bits + SIGN)
-    codes = (ordered + (1 << DROPPED >> 1)) >> DROPPED
-    return np.diff(codes, prepend=0).astype(np.uint16)
-
-
-def decode(differences: np.ndarray) -> np.ndarray:
-    """Return the sorted, rounded logits that were passed to `encode`."""
-    ordered = np.cumsum(differences, dtype=np.int64) << DROPPED
-    bits = np.where(ordered < SIGN, (SIGN - ordered) | SIGN, ordered - SIGN)
-    return bits.astype(np.uint16).view(np.float16)
 
 
 @dataclass(frozen=True)
@@ -65,30 +44,28 @@ class Model:
 
 
 def save(path: Path, models: Iterable[Model], made: dict[str, str | int]) -> None:
-    models = list(models)
-    codes = [[encode(m.logits[g]) for g in GROUPS] for m in models]
-    flat = np.concatenate([c for own in codes for c in own])
-    arrays = {field: np.array([getattr(m, field) for m in models]) for field in FIELDS}
-    arrays["sizes"] = np.array([[c.size for c in own] for own in codes], dtype=np.int32)
-    arrays["low"], arrays["high"] = (part.astype(np.uint8) for part in (flat & 0xFF, flat >> 8))
-    arrays["risks"] = np.array([m.risks for m in models], dtype=np.float32)
-    arrays["losses"] = np.array([m.losses for m in models], dtype=np.float16)
+    """Store classifiers; the logits of a group are sorted, and rounded to half precision."""
+    arrays: dict[str, object] = {"made": json.dumps(made)}
+    for k, m in enumerate(models):
+        logits = {g: np.sort(m.logits[g]).astype(np.float16) for g in GROUPS}
+        numbers = {"risks": m.risks.astype(np.float32), "losses": m.losses.astype(np.float16)}
+        named = {field: getattr(m, field) for field in FIELDS}
+        arrays |= {f"{k}/{name}": value for name, value in (named | numbers | logits).items()}
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez_compressed(file, made=np.array(json.dumps(made)), **arrays)
+        np.savez_compressed(file, **arrays)
     part.replace(path)
 
 
 def load(path: Path) -> tuple[list[Model], dict[str, str | int]]:
     with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    flat = arrays["low"] | (arrays["high"].astype(np.uint16) << 8)
-    pieces = iter(np.split(flat, np.cumsum(arrays["sizes"])[:-1]))
+        arrays = dict(stored)
     models = []
-    for k in range(len(arrays["sizes"])):
-        logits = {g: decode(next(pieces)).astype(np.float64) for g in GROUPS}
-        named = (arrays[field][k].item() for field in FIELDS)
-        models.append(Model(*named, arrays["risks"][k], arrays["losses"][k], logits))
+    while f"{len(models)}/name" in arrays:
+        own = {name: arrays[f"{len(models)}/{name}"] for name in (*FIELDS, "risks", "losses")}
+        logits = {g: arrays[f"{len(models)}/{g}"].astype(np.float64) for g in GROUPS}
+        own |= {field: own[field].item() for field in FIELDS}
+        models.append(Model(**own, logits=logits))
     return models, json.loads(str(arrays["made"]))
 
 

@@ -9,17 +9,8 @@ data are not available are skipped with a message.
 import numpy as np
 from matplotlib import pyplot as plt
 
-from experiments.drawing import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    VERMILION,
-    legend_below,
-    line,
-    panels,
-    style,
-)
+from experiments import drawing
+from experiments.drawing import BLUE, GREEN, ORANGE, PURPLE, VERMILION, line, panels
 from experiments.pu_performance.proxies import proxies
 from experiments.pu_performance.ranks import covtype, figure2, figure3, figure4, latent
 from experiments.study import Run, Study, cells
@@ -233,7 +224,7 @@ def draw_tables(tables: Tables) -> plt.Figure:
     ]
     looks.append(("true AUROC", {"color": "black", "ls": "--"}))
     hollow = {"color": "0.4", "marker": "o", "mfc": "white", "lw": 3}
-    legend_below(figure, *looks, ("from known negatives", hollow))
+    drawing.legend_below(figure, *looks, ("from known negatives", hollow))
     return figure
 
 
@@ -319,6 +310,6 @@ def z_scores(rows: list[Row]) -> tuple[float, float, float]:
 STUDY = Study(
     "pu_performance",
     parts=(figure2, figure3, figure4, latent, covtype, proxies, coverage),
-    style=style(12, 12.5, 10.5),
+    style=drawing.style(12, 12.5, 10.5),
     optional=("figure5", "tables", "propositions", "orders", "shift", "coverage"),
 )

@@ -12,17 +12,8 @@ from itertools import product
 import numpy as np
 from matplotlib import pyplot as plt
 
-from experiments.drawing import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    VERMILION,
-    legend_below,
-    line,
-    panels,
-    shared_legend,
-    style,
-)
+from experiments import drawing
+from experiments.drawing import BLUE, GREEN, ORANGE, VERMILION, line, panels
 from experiments.study import Run, Study, seeded
 from experiments.synthetic.worlds import PAPER, Known, known
 from experiments.tables import Row, Tables, column, pick, records, standard_error
@@ -363,7 +354,7 @@ def draw_figure4(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
             ax.text(11, 2.8e-4, text.format_map(fits[0]))
     bound = ("bound on the mean", {"color": "0.25", "ls": "--", "lw": 1.5})
     others = ("the other settings", {"color": "0.7", "lw": 1})
-    legend_below(figure, MEAN, BAND, bound, GUIDE, others)
+    drawing.legend_below(figure, MEAN, BAND, bound, GUIDE, others)
     return figure
 
 
@@ -393,7 +384,7 @@ def draw_figure5(tables: Tables, worlds: tuple[str, str] = SYNTHETIC) -> plt.Fig
     fixed = (r"$n_P$ fixed", {"color": "0.25", "marker": "^", "ms": 6, "lw": 2})
     floor = (r"floor: same $n_P,\ n_U=\infty$", {"color": "0.25", "ls": "--", "lw": 1.5})
     outline = ("90%, outlined", {"color": BLUE} | OUTLINE)
-    legend_below(figure, fixed, BAND, floor, blue, outline, GUIDE)
+    drawing.legend_below(figure, fixed, BAND, floor, blue, outline, GUIDE)
     return figure
 
 
@@ -403,7 +394,7 @@ def draw_figure6(tables: Tables) -> plt.Figure:
     figure, axes = panels(1, 2, size=(12, 6.6), sharey=True, titles=titles, y=label)
     for ax, binning in zip(axes, ("width", "mass"), strict=True):
         diagram_panel(ax, pick(tables("figure6"), binning=binning), tables("figure6_curve"))
-    shared_legend(figure, axes[0], 4)
+    drawing.shared_legend(figure, axes[0], 4)
     return figure
 
 
@@ -426,4 +417,4 @@ def brief(number: float) -> str:
     return f"{number:.2g}" if abs(number) > 1e-12 else "0"
 
 
-STUDY = Study("pu_ece", parts=(study,), style=style())
+STUDY = Study("pu_ece", parts=(study,), style=drawing.style())

@@ -8,23 +8,28 @@ the criteria choose.
 """
 
 import argparse
+import time
 from dataclasses import replace
 from functools import partial
 from itertools import product
 
 import numpy as np
 import pandas as pd
+import torch
 
 from experiments.study import Run, Study
-from experiments.tables import Tables, merged, percent, read, table
+from experiments.tables import Tables, merged, percent, table
 from experiments.training import benchmark, findings, plan
 from experiments.training.findings import METRICS, THREE, WORLD_NAMES, Interval, title, where, world
 from experiments.training.plan import paper_methods
 from experiments.training.trees import LEARNERS, table_learner
 from noneg.lab.bench import RunConfig, load_records
+from noneg.lab.bench.engine import Crew, families, rows_of
 from noneg.lab.bench.measures import best_checkpoint
 from noneg.lab.bench.protocol import SELECTIONS
 from noneg.lab.bench.summaries import paper_name, paper_numbers
+from noneg.lab.bench.work import started
+from noneg.learning.training import find_device
 
 COLUMNS = ["dataset", "case", "told", "method", "split", "criterion", "configuration", "step"]
 COLUMNS += ["accuracy", "auc", "f1", "ece", "ece_recalibrated"]
@@ -158,17 +163,59 @@ def _time(runs: pd.DataFrame) -> list[dict]:
     ]
 
 
+# Steps of the single run, and chunks of 100 steps of the population.
+STEPS, CHUNKS = 150, 5
+
+
+def wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def alone(method, device: torch.device, steps: int) -> float:
+    """Return the steps per second of the plain loop; a third of the steps are warm-up."""
+    one = plan.run(method, "usps", 1, 0, steps=plan.PAPER_STEPS)
+    start = 0.0
+    with started(one, rows_of(one), device=str(device)) as begun:
+        for step in range(steps):
+            if step == steps // 3:
+                wait(device)
+                start = time.perf_counter()
+            begun.advance()
+        wait(device)
+    return (steps - steps // 3) / (time.perf_counter() - start)
+
+
+def together(method, device: torch.device, chunks: int) -> float:
+    """Return the member steps per second of a population of 30, including checkpoints; the fastest
+    chunk."""
+    runs = list(plan.on_splits([method], ["usps"], numbers=plan.NUMBERS, steps=plan.PAPER_STEPS))
+    crew, best = Crew(".", device=str(device)), 0.0
+    for family in families(runs):
+        crew.begin(family)
+    for _ in range(chunks):
+        start = time.perf_counter()
+        for _, population in crew.going:
+            population.advance()
+        wait(device)
+        best = max(best, plan.EVERY * crew.size / (time.perf_counter() - start))
+    return best
+
+
+def speeds(method, name: str) -> dict[str, object]:
+    """Return both speeds on the device with this name."""
+    device = find_device(name)
+    one, many = alone(method, device, STEPS), together(method, device, CHUNKS)
+    kind = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
+    row = {"method": "/".join(part for part in method if part), "device": kind}
+    return row | {"single": round(one), "population": round(many), "times": round(many / one, 1)}
+
+
 def speed(run: Run) -> dict[str, list[dict]]:
     """Return the steps per second of one run and of a population; other devices keep their rows."""
-    from experiments.training.speed import measure
-
-    versions, path = (
-        run.pick(plan.paper_versions(), plan.paper_versions()[:1]),
-        run.out / "speed.csv",
-    )
-    found = [measure(method, run.options.device) for method in versions]
-    kept = read(path) if path.exists() else []
-    return {"speed": [row for row in kept if row["device"] != found[0]["device"]] + found}
+    versions = run.pick(plan.paper_versions(), plan.paper_versions()[:1])
+    found = [speeds(method, run.options.device) for method in versions]
+    return {"speed": merged(run.out / "speed.csv", found, "device", digits=run.digits)}
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
