@@ -7,6 +7,7 @@ a prior. ``nceas`` runs every estimator on species whose prevalence is known fro
 """
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import expit, logit
@@ -157,14 +158,15 @@ def sources(run: Run) -> dict[str, list[Row]]:
     return {"sources": run.rows(many, every, trials=run.trials(500, 5))}
 
 
-def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
+def ask_species(region: str, name: str) -> Iterator[Row]:
     """Return every estimator's result for a species, and its prevalence in the survey."""
     warnings.simplefilter("ignore")
     X, labeled, prevalence = worlds.survey(region, name)
     model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=100))
     laws = discriminate(X, labeled, setting="two-sample", classifier=model)
+    left_out = () if name in worlds.species(region)[:FIRST] else SLOW
     for method, kind in ESTIMATORS.items():
-        if (method in SLOW) != slow:
+        if method in left_out:
             continue
         if method in FROM_SCORES:
             found = kind(resamples=20).fit(laws)
@@ -181,24 +183,13 @@ def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
         }
 
 
-def nceas(run: Run, *, slow: bool = False) -> None:
-    regions, some = run.pick((), ("SA",)), slice(FIRST if slow else None)
+def nceas(run: Run) -> None:
     every = [
         {"region": region, "name": name}
-        for region in worlds.nceas.regions(*regions)
-        for name in worlds.species(region)[some]
+        for region in worlds.nceas.regions(*run.pick((), ("SA",)))
+        for name in worlds.species(region)
     ]
-    run.resume(
-        "nceas",
-        ask_species,
-        run.pick(every, every[:1]),
-        lambda row: (row["method"] in SLOW) == slow,
-        slow=slow,
-    )
-
-
-def nceas_slow(run: Run) -> None:
-    nceas(run, slow=True)
+    run.resume("nceas", ask_species, run.pick(every, every[:1]))
 
 
 CALIBRATED, WRONG = 0.02, 0.05
@@ -245,5 +236,5 @@ def error_and_share(rows: list[Row]) -> str:
     return f"{np.abs(value - truth).mean():.3f} ({percent(inside.mean(), 0)})"
 
 
-PARTS = (sets, claims, points, verdicts, sources, nceas, nceas_slow)
+PARTS = (sets, claims, points, verdicts, sources, nceas)
 STUDY = Study("prior_sets", PARTS, digits=5)

@@ -1,7 +1,6 @@
 """Errors of a trained classifier on test rows, before and after recalibration, from its logits."""
 
 import json
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import t as student
 
-from experiments.tables import Row, records
+from experiments.tables import Row, records, standard_error
 from noneg import PUScores
 from noneg.calibration import brier, ece, log_loss
 from noneg.performance import accuracy, auroc
@@ -190,17 +189,15 @@ def summary_rows(rows: list[Row]) -> list[Row]:
 
 def difference(gaps: np.ndarray) -> Row:
     """Compare two classifiers over their common trials: mean, 95% interval, and winner."""
-    mean, n = float(gaps.mean()), gaps.size
-    reach = math.nan
-    if n > 1:
-        reach = float(student.ppf(0.975, n - 1)) * float(gaps.std(ddof=1)) / math.sqrt(n)
+    mean, n = gaps.mean(), gaps.size
+    reach = student.ppf(0.975, n - 1) * standard_error(gaps)
     verdict = "undecided"
     if mean - reach > 0:
         verdict = "as in the paper"
     elif mean + reach < 0:
         verdict = "the other way"
     ends = {"difference": mean, "low": mean - reach, "high": mean + reach}
-    return ends | {"share_of_trials": float(np.mean(gaps > 0)), "trials": n, "verdict": verdict}
+    return ends | {"share_of_trials": np.mean(gaps > 0), "trials": n, "verdict": verdict}
 
 
 def ordering_rows(rows: list[Row]) -> list[Row]:

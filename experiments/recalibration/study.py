@@ -186,12 +186,12 @@ def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
     from scipy.special import expit
 
     from experiments.information.cells import pool
-    from experiments.information.ensemble import Images, Rows, Training, fastest
+    from experiments.information.ensemble import Images, Rows, Training, way_on
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images, rows = Images("mnist", *pool("mnist"), device), torch.tensor(order, device=device)
     first = Rows(rows[:, :N_TRAIN])
-    way = fastest("mnist", optimizer, first, images, device)
+    way = way_on(device, "mnist")
     training = Training("mnist", optimizer, first, way=way, device=device, seed=0)
     for _ in range(epochs):
         training.epoch(images)
