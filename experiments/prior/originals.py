@@ -55,7 +55,7 @@ DIGITS = {
 
 
 def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
-    """All training runs, ordered so that early results cover every kind."""
+    """Return all training runs."""
     every = product(range(1 if few else repeats), SHARES, LINES)
     lines = [("line", *world, share, seed) for seed, share, world in every]
     spams = [("spam", share, seed) for seed in range(repeats) for share in SHARES]
@@ -67,10 +67,7 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
     names = ("mnist 1 / 7", "mnist 0-4 / 5-9" if wide else "mnist 0-4 / 5-9, a third")
     shown = () if few else product(range(repeats), names)
     numbers = [("digits", name, WIDE_NET if wide else TABLE_NET, seed) for seed, name in shown]
-    queues = [numbers, nets, spams, lines]
-    longest = max(map(len, queues))
-    place = {task: (i + 0.5) * longest / len(q) for q in queues for i, task in enumerate(q)}
-    return sorted(place, key=place.get)
+    return [*numbers, *nets, *spams, *lines]
 
 
 def on_a_line(law: str, mu: int, s: int, share: float, seed: int):

@@ -1,8 +1,8 @@
 """Calibration of networks trained without negatives: Figures 1 to 5 of the PU-ECE paper.
 
 ``train`` trains the networks that are missing in the folder of logits (``--logits``, minutes on a
-GPU), with the data in NONEG_DATA; ``measure`` uses all available logits. Both resume where they
-stopped.
+GPU), with the data in NONEG_DATA; ``measure`` measures those that have no row yet. Both resume
+where they stopped.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from experiments.pu_ece_neural.measures import CALIBRATORS, NAMES, Model, load, 
 from experiments.pu_ece_neural.mixtures import measure_mixture, mixture_world, predicted_rows
 from experiments.study import BUILD, HERE, Run, Study, command, versions
 from experiments.synthetic import pu_ece as bias
-from experiments.tables import Row, Tables, column, distinct, merged, pick, read, write
+from experiments.tables import Row, Tables, column, distinct, pick, read, write
 
 TRIALS, QUICK_TRIALS = {"mnist": 100, "cifar": 3}, {"mnist": 2, "cifar": 1}
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10"}
@@ -77,71 +77,47 @@ def shown(models: list[Model]) -> dict[str, Model]:
     return found
 
 
-def measure_files(run: Run, folder: Path) -> list[Model]:
-    """Measure every file of logits that has no table yet, and return the models of all files."""
-    models = []
-    for path in sorted(folder.glob("*-P*.npz")):
-        found, how = load(path)
-        models += found
-        table = folder / "measured" / f"{path.stem}.csv"
-        if not table.exists():
-            write(table, run.map(measures.measure, [{"model": m} for m in found]), run.digits)
-            table.with_suffix(".json").write_text(json.dumps(how))
-    return models
-
-
-def gather(run: Run, measured: Path) -> list[Row]:
-    """Return the stored rows with those of the measured files, and record how they were made."""
-    note, rows, made = run.out / "made.json", [], {}
-    if note.exists():
-        for entry in json.loads(note.read_text())["training"]:
-            count = entry.pop("classifiers")
-            made[json.dumps(entry)] = count
-    counts: dict[str, int] = {}
-    for table in sorted(measured.glob("*.csv")):
-        found, how = read(table), table.with_suffix(".json").read_text()
-        counts[how] = counts.get(how, 0) + len(found)
-        rows += found
-    training = [{"classifiers": n} | json.loads(how) for how, n in (made | counts).items()]
-    analysis = {"command": command()} | {k.lower(): v for k, v in versions().items()}
-    text = json.dumps({"training": training, "analysis": analysis}, indent=1)
-    note.write_text(text + "\n")
-    place = ("data", "name", "n", "trial")
-    return sorted(
-        merged(run.out / "models.csv", rows, *place, digits=run.digits), key=itemgetter(*place)
-    )
-
-
 def measure(run: Run) -> dict[str, list[Row]]:
-    """Measure all logits; without those of the first trials, only add rows to the stored tables."""
-    kept = logits(run) / "measured"
-    kept.mkdir(exist_ok=True)
-    models = measure_files(run, logits(run))
-    rows = gather(run, kept)
-    found = {
-        "models": rows,
-        "summary": measures.summary_rows(rows),
-        "ordering": measures.ordering_rows(rows),
-    }
+    """Measure the logits that have no row yet; without those of the first trials, only add rows to
+    the stored tables."""
+    path, place, models = run.out / "models.csv", itemgetter("data", "name", "n", "trial"), []
+    rows = read(path) if path.exists() else []
+    known = {place(row) for row in rows}
+    for file in sorted(logits(run).glob("*-P*.npz")):
+        found, how = load(file)
+        models += found
+        if new := [model for model in found if place(vars(model)) not in known]:
+            rows += run.map(measures.measure, [{"model": model} for model in new])
+            rows.sort(key=place)
+            write(path, rows, run.digits)
+            record(run.out / "made.json", how, len(new))
+    tables = {"summary": measures.summary_rows(rows), "ordering": measures.ordering_rows(rows)}
     first = shown([model for model in models if model.trial == 0])
-    return found | (mixed_tables(run, kept, first) if first else {})
+    return tables | (mixed_tables(run, first) if first else {})
 
 
-def mixed_tables(run: Run, kept: Path, first: dict[str, Model]) -> dict[str, list[Row]]:
+def record(path: Path, how: dict[str, object], classifiers: int) -> None:
+    """Add to the stored description how classifiers were trained, and how all were measured."""
+    made = json.loads(path.read_text()) if path.exists() else {"training": []}
+    for entry in made["training"]:
+        if entry == {"classifiers": entry["classifiers"]} | how:
+            entry["classifiers"] += classifiers
+            break
+    else:
+        made["training"].append({"classifiers": classifiers} | how)
+    made["analysis"] = {"command": command()} | {k.lower(): v for k, v in versions().items()}
+    path.write_text(json.dumps(made, indent=1) + "\n")
+
+
+def mixed_tables(run: Run, first: dict[str, Model]) -> dict[str, list[Row]]:
     """Return the tables about the first trial of each classifier."""
     tables: dict[str, list[Row]] = {name: [] for name in TABLES}
     for name, model in first.items():
-        folder = kept / name.replace(", ", "-")
-        if model.name not in MIXED[model.data]:
-            continue
-        if not folder.exists():
+        if model.name in MIXED[model.data]:
             size = run.pick((bias.SIZES, 100), (bias.SIZES[::4], 10))
             found = measure_mixture(run, name, mixture_world(model), *size)
-            folder.mkdir()
-            for table in TABLES:
-                write(folder / f"{table}.csv", found[table])
-        for table in TABLES:
-            tables[table] += read(folder / f"{table}.csv")
+            for table, kept in tables.items():
+                kept.extend(found[table])
     return tables | {
         "histograms": measures.histogram_rows(first),
         "predicted": predicted_rows(tables["mixtures"], bias.SIZES),
