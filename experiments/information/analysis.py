@@ -8,6 +8,7 @@ from scipy.special import expit
 
 from experiments.information.cells import Cell, pool
 from experiments.tables import Row, mean_and_sd
+from noneg import theory
 from noneg.bins import bin_scores, labeled_order_rule, order_rule
 from noneg.lab.information import (
     Runs,
@@ -20,12 +21,6 @@ from noneg.lab.information import (
 from noneg.lab.supersample import PUSupersample, Supersample, pick
 from noneg.randomness import stream
 from noneg.scores import PUScores
-from noneg.theory import (
-    generalization_bound as pu_generalization_bound,
-    recalibration_bound,
-    reuse_bound,
-    training_statistical_bound,
-)
 
 BINS = (6, 9, 14, 22, 34, 52)
 SEPARATE = 100
@@ -57,12 +52,14 @@ def bounds(pairs: Supersample | PUSupersample, bins: int, nats: float) -> Row:
     if isinstance(pairs, PUSupersample):
         sizes = (pairs.n_positive, pairs.n_unlabeled, pairs.prior)
         options = {"bins": bins, "binning": "width", "lipschitz": 0.0, "fcmi": nats}
-        whole = pu_generalization_bound(*sizes, **options)
+        whole = theory.generalization_bound(*sizes, **options)
         return {"bound": whole.statistical + whole.information} | reuse
     if pairs.n >= 2 * bins:
         for form in ("printed", "corrected"):
-            reuse[f"reuse_{form}"] = reuse_bound(pairs.n, bins=bins, fcmi=nats, form=form).value
-    return {"bound": training_statistical_bound(pairs.n, bins=bins, ecmi=nats).value} | reuse
+            reuse[f"reuse_{form}"] = theory.reuse_bound(
+                pairs.n, bins=bins, fcmi=nats, form=form
+            ).value
+    return {"bound": theory.training_statistical_bound(pairs.n, bins=bins, ecmi=nats).value} | reuse
 
 
 def measured(runs: Runs, bins: int, binning: str) -> dict[str, np.ndarray]:
@@ -111,7 +108,7 @@ def recalibration_rows(cell: Cell, runs: list[Runs]) -> Iterator[Row]:
     row = {"group": cell.group, "n": cell.n, "bins": bins, "networks": cell.networks}
     for name, values in found.items():
         row |= mean_and_sd(name, values)
-    row["separate_bound"] = recalibration_bound(SEPARATE, bins=bins).value
+    row["separate_bound"] = theory.recalibration_bound(SEPARATE, bins=bins).value
     yield row | bounds(runs[0].supersample, bins, 0.0)
 
 

@@ -17,7 +17,6 @@ from matplotlib import pyplot as plt
 from experiments.drawing import BLUE, ORANGE, SKY, VERMILION, panels, shared_legend, style
 from experiments.pu_ece_neural import measures
 from experiments.pu_ece_neural.measures import CALIBRATORS, NAMES, Model, load, save
-from experiments.pu_ece_neural.mixtures import measure_mixture, mixture_world, predicted_rows
 from experiments.study import BUILD, HERE, Run, Study, command, versions
 from experiments.synthetic import pu_ece as bias
 from experiments.tables import Row, Tables, column, distinct, pick, read, write
@@ -42,13 +41,12 @@ def train(run: Run) -> None:
     import torch
 
     from experiments.pu_ece_neural import networks
-    from experiments.pu_ece_neural.ensemble import Clock, OutOfTime
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.set_float32_matmul_precision("high")
     torch.backends.cudnn.benchmark = True
     asked, plans = run.options, run.pick(networks.PLANS, networks.QUICK)
-    clock = Clock(run.started + 60 * asked.minutes, logits(run))
+    clock = networks.Clock(run.started + 60 * asked.minutes, logits(run))
     for name in asked.data:
         trials = run.trials(TRIALS[name], QUICK_TRIALS[name])
         images = networks.images(name, plans[name], device)
@@ -63,7 +61,7 @@ def train(run: Run) -> None:
                 continue
             try:
                 save(path, work(clock), made)
-            except OutOfTime:
+            except networks.OutOfTime:
                 run.say(label, "is out of time, and kept")
                 return
             run.say(label)
@@ -115,12 +113,12 @@ def mixed_tables(run: Run, first: dict[str, Model]) -> dict[str, list[Row]]:
     for name, model in first.items():
         if model.name in MIXED[model.data]:
             size = run.pick((bias.SIZES, 100), (bias.SIZES[::4], 10))
-            found = measure_mixture(run, name, mixture_world(model), *size)
+            found = measures.measure_mixture(run, name, measures.mixture_world(model), *size)
             for table, kept in tables.items():
                 kept.extend(found[table])
     return tables | {
         "histograms": measures.histogram_rows(first),
-        "predicted": predicted_rows(tables["mixtures"], bias.SIZES),
+        "predicted": measures.predicted_rows(tables["mixtures"], bias.SIZES),
     }
 
 

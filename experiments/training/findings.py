@@ -406,21 +406,19 @@ def shift(runs: pd.DataFrame, criterion: str) -> dict[str, Any]:
     found = chosen(runs, criterion)
     keys = ["dataset", "case", "algorithm", "split"]
     one = found[found["setting"] == "one-sample"]
-    batch = one[one["correction"] == "batch"].set_index(keys)["accuracy"]
-    for twin, same in SAME.items():
-        # Return a corrected method, or the equivalent one that was run on all splits.
-        if twin.endswith("batch"):
-            names = [same.split("/")[0], twin.split("/")[0]]
-            own = batch[batch.index.get_level_values("algorithm") == names[0]]
-            own = own.rename(index={names[0]: names[1]}, level="algorithm")
-            batch = own.combine_first(batch)
+    batch = one[one["correction"] == "batch"]
+    # Instead of a corrected method, the equivalent one that was run on all splits.
+    alike = [
+        where(batch, method=same).assign(algorithm=original(twin)) for twin, same in SAME.items()
+    ]
     parts = {
         "none": one[(one["correction"] == "none") & ~one["method"].isin(SAME)],
         "ref": one[one["variant"] == "ref"],
         "two": found[(found["setting"] == "two-sample") & (found["variant"] == "bench")],
+        "batch": pd.concat([*alike, batch]).drop_duplicates(keys),
     }
     wide = pd.DataFrame({k: part.set_index(keys)["accuracy"] for k, part in parts.items()})
-    wide = wide.join(batch.rename("batch")).dropna(subset="none")
+    wide = wide.dropna(subset="none")
     means = wide.groupby(level=keys[:3]).mean()
     gaps = wide[list(KINDS)].sub(wide["none"], axis=0)
     groups = [" ".join(map(str, place[:3])) for place in wide.index]
