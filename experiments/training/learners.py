@@ -1,7 +1,6 @@
 """Every learning algorithm on two problems, compared with the PU benchmark paper.
 
-Trains the runs that are missing in the folder of runs (``--runs``), each in a single-threaded
-process, and saves what the tables need.
+Trains the runs that are missing in the stored table, each in a single-threaded process.
 """
 
 import argparse
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import md5
-from pathlib import Path
+from operator import itemgetter
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from matplotlib import pyplot as plt
 from scipy.special import expit
 
 from experiments.drawing import panels
-from experiments.study import BUILD, Run, Study
+from experiments.study import Run, Study
 from experiments.tables import Row, Tables, column, pick
 from experiments.training.findings import printed
 from noneg import PUScores, ece
@@ -163,10 +162,6 @@ class Job:
     batch: int = BATCH
     repeat: int = 0
 
-    def path(self, folder: Path) -> Path:
-        values = list(asdict(self).values())
-        return folder / f"{'_'.join(map(str, values if self.repeat else values[:-1]))}.npz"
-
     @property
     def seed(self) -> int:
         return self.split + 100 * self.repeat
@@ -212,9 +207,13 @@ def make_trainer(job: Job) -> Trainer:
     return Trainer(**size, optimizer="sgd", checkpoint_every=every, device="cpu")
 
 
-def perform(job: Job, folder: Path) -> None:
-    """Train a run and store it."""
+def learn(**cell: object) -> Iterator[Row]:
+    """Train a run, and yield test metrics where each criterion is best, and calibration errors.
+
+    A run that diverges before its first checkpoint has no row.
+    """
     torch.set_num_threads(1)
+    job = Job(**cell)
     world = usps(job.split) if job.world == "usps" else gaussians(job.split)
     kind, width = ALGORITHMS[job.algorithm], world.test.shape[1]
     extra = {"truth": torch.as_tensor(world.train_labels)} if job.algorithm == "pn-oracle" else {}
@@ -227,17 +226,23 @@ def perform(job: Job, folder: Path) -> None:
         make_trainer(job).fit(algorithm, lambda: networks.MLP(width), world.train, **asked)
     except FloatingPointError:
         diverged = True  # risks without a lower bound diverge; the earlier checkpoints count
-    path = job.path(folder)
-    part, seconds = path.with_suffix(".part.npz"), time.process_time() - start
-    np.savez_compressed(part, **watch.record(), diverged=diverged, seconds=seconds)
-    part.rename(path)
+    seconds = time.process_time() - start
+    if watch.rows:
+        last = watch.rows[-1]
+        yield watch.chosen() | {
+            "last_accuracy": last["accuracy"],
+            "diverged_after": last["step"] if diverged else "",
+            **calibration(job, world.test_labels, watch.kept),
+            "cpu_seconds": seconds,
+        }
 
 
 class Watch:
     """Takes measurements at checkpoints, and keeps the scores where the proxy accuracy is best."""
 
     def __init__(self, world: World):
-        self.world, self.rows, self.best = world, [], -np.inf
+        self.world, self.best = world, -np.inf
+        self.rows: list[Row] = []
         self.kept: dict[str, np.ndarray] = {}
 
     def __call__(self, algorithm, step: int) -> dict[str, float]:
@@ -252,50 +257,35 @@ class Watch:
         proxy = proxy_accuracy(PUScores(*held, prior=world.prior, setting="one-sample"))
         accuracy = ((scores["test"] > 0.5) == world.test_labels).mean()
         auc = auroc(PUScores.from_labels(world.test_labels.astype(int), scores["test"]))
-        self.rows.append((step, (called == truth).mean(), proxy, accuracy, auc))
+        found = {"oracle": (called == truth).mean(), "proxy": proxy}
+        self.rows.append({"step": step, "accuracy": accuracy, "auc": auc} | found)
         if proxy > self.best:
             self.best, self.kept = proxy, scores
         return {}
 
-    def record(self) -> dict[str, np.ndarray]:
-        names = ("step", "oracle", "proxy", "accuracy", "auc")
-        table = np.array(self.rows, dtype=float).reshape(-1, len(names))
-        columns = dict(zip(names, table.T, strict=True))
-        return columns | self.kept | {"labels": self.world.test_labels}
+    def chosen(self) -> Row:
+        """Return the metrics at the best checkpoints by the oracle and by the proxy accuracy."""
+        oracle, proxy = (max(self.rows, key=itemgetter(name)) for name in ("oracle", "proxy"))
+        return {
+            "oracle_step": oracle["step"],
+            "oracle": oracle["oracle"],
+            "oracle_accuracy": oracle["accuracy"],
+            "oracle_auc": oracle["auc"],
+            "proxy_step": proxy["step"],
+            "accuracy": proxy["accuracy"],
+            "auc": proxy["auc"],
+        }
 
 
-def runs_folder(run: Run) -> Path:
-    folder = (run.options.runs or BUILD / "learners") / run.pick("full", "quick-runs")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def training(run: Run) -> None:
-    folder = runs_folder(run)
-    jobs = [
-        job
-        for name, part in grid(quick=run.quick).items()
-        if name in run.options.worlds
-        for job in part
-    ]
-    todo = {job: job.path(folder) for job in jobs if not job.path(folder).exists()}
-    match = run.options.match
-    asked = [{"job": job} for job, path in todo.items() if any(m in path.stem for m in match)]
-    run.map(perform, asked, folder=folder)
-
-
-def runs(run: Run) -> dict[str, list[Row]]:
-    folder = runs_folder(run)
-    jobs = dict.fromkeys(job for part in grid(quick=run.quick).values() for job in part)
-    found = [summary(job, folder) for job in jobs if job.path(folder).exists()]
-    return {"runs": [row for row in found if row is not None]}
+def runs(run: Run) -> None:
+    parts = grid(quick=run.quick)
+    asked = dict.fromkeys(job for name in run.options.worlds for job in parts[name])
+    run.resume("runs", learn, [asdict(job) for job in asked])
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add, every = parser.add_argument, ("gaussians", "usps", "search")
-    add("--runs", type=Path, help="folder of runs")
     add("--worlds", nargs="+", choices=every, default=every, help="train these only")
-    add("--match", nargs="+", default=[""], help="train only runs with this in the name")
 
 
 # Prior of each population, and the share of its positives that is labeled.
@@ -303,33 +293,7 @@ PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
 STAGES = {"before": ("#D55E00", "o"), "platt": ("#0072B2", "s"), "auto": ("#009E73", "^")}
 
 
-def summary(job: Job, folder: Path) -> Row | None:
-    """Return one run: test metrics where each criterion is best, and calibration errors.
-
-    None if it diverged before its first checkpoint.
-    """
-    with np.load(job.path(folder)) as file:
-        z = dict(file)
-    if not z["step"].size:
-        return None
-    oracle, proxy = z["oracle"].argmax(), z["proxy"].argmax()
-    return {
-        **asdict(job),
-        "oracle_step": int(z["step"][oracle]),
-        "oracle": z["oracle"][oracle],
-        "oracle_accuracy": z["accuracy"][oracle],
-        "oracle_auc": z["auc"][oracle],
-        "proxy_step": int(z["step"][proxy]),
-        "accuracy": z["accuracy"][proxy],
-        "auc": z["auc"][proxy],
-        "last_accuracy": z["accuracy"][-1],
-        "diverged_after": int(z["step"][-1]) if z.get("diverged") else "",
-        **calibration(job, z),
-        "cpu_seconds": float(z["seconds"]),
-    }
-
-
-def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
+def calibration(job: Job, labels: np.ndarray, scores: dict[str, np.ndarray]) -> dict[str, float]:
     """Return PU-ECE and true ECE of the test rows, before and after repair with held-out PU rows.
 
     Test rows are subsampled to the prior of the population; then a share of the positives is
@@ -337,16 +301,16 @@ def calibration(job: Job, z: dict[str, np.ndarray]) -> dict[str, float]:
     """
     prior, c = PRIOR[job.world]
     random = stream(job.split, "test rows")
-    positive, negative = (random.permutation(np.flatnonzero(z["labels"] == y)) for y in (1, 0))
+    positive, negative = (random.permutation(np.flatnonzero(labels == y)) for y in (1, 0))
     n = int(min(positive.size / prior, negative.size / (1 - prior)))
     positive, negative = positive[: round(prior * n)], negative[: n - round(prior * n)]
     cut = round(c * positive.size)
     labeled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
     y = np.repeat([1, 0], [positive.size, negative.size])
-    held = PUScores(z["held_pos"], z["held_unl"], prior=prior, setting="one-sample")
+    held = PUScores(scores["held_pos"], scores["held_unl"], prior=prior, setting="one-sample")
     found = {}
     for stage, repair in repairs(held).items():
-        s = repair(z["test"])
+        s = repair(scores["test"])
         pu = PUScores(s[labeled], s[rest], prior=prior, setting="one-sample")
         true = PUScores.from_labels(y, s[np.concatenate([positive, negative])])
         found |= {f"pu_ece_{stage}": ece(pu), f"ece_{stage}": ece(true)}
@@ -453,7 +417,7 @@ def draw_calibration(tables: Tables) -> plt.Figure:
 
 STUDY = Study(
     "learners",
-    parts=(training, runs),
+    parts=(runs,),
     style={"savefig.dpi": 110},
     arguments=arguments,
     digits=None,
