@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.func import vmap
 
-from experiments.information.cells import SEED, Cell
+from experiments.information.analysis import SEED, Cell
 from experiments.stacked import Stacked
 from experiments.study import command
 from experiments.tables import Row

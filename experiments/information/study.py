@@ -15,8 +15,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from experiments.drawing import BLUE, GREEN, VERMILION, bare, line, panels, shared_legend, style
-from experiments.information.analysis import all_tables
-from experiments.information.cells import full, keep, pool, quick, stored
+from experiments.information.analysis import all_tables, full, keep, pool, quick, stored
 from experiments.study import BUILD, Run, Study, cells
 from experiments.synthetic.worlds import PAPER, known
 from experiments.tables import Row, Tables, column, distinct, merged, pick, standard_error

@@ -185,7 +185,7 @@ def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
     import torch
     from scipy.special import expit
 
-    from experiments.information.cells import pool
+    from experiments.information.analysis import pool
     from experiments.information.ensemble import Images, Rows, Training, way_on
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -216,7 +216,7 @@ def recalibrated(score: np.ndarray, label: np.ndarray, order: np.ndarray) -> Row
 
 
 def mnist(run: Run) -> dict[str, list[Row]]:
-    from experiments.information.cells import pool
+    from experiments.information.analysis import pool
 
     labels, random, rows = pool("mnist")[1], np.random.default_rng(0), []
     order = np.stack([random.permutation(labels.size) for _ in range(run.trials(TRIALS, 2))])
