@@ -2,9 +2,9 @@
 
 Clones of https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
 https://github.com/acmi-lab/PU_learning (commit 5e5e350) are run unmodified; see
-``original_code.py``. Training needs torch, and estimation also needs pandas. Networks are trained
-and their scores saved, and then all estimators run on the saved scores. Mixtures in the settings of
-the two papers have the sizes in the papers' own scripts, as far as the data allow.
+``original_code.py``. They need torch, pandas and matplotlib. Networks are trained and their scores
+saved, and then all estimators run on the saved scores. Mixtures in the settings of the two papers
+have the sizes in the papers' own scripts, as far as the data allow.
 """
 
 import time

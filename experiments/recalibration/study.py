@@ -21,6 +21,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 from scipy.special import softmax
 
+from experiments.bpm.study import load as confidences
 from experiments.drawing import panels, shared_legend
 from experiments.recalibration.fits import CURVES, again, band, choice, likelihood
 from experiments.study import Run, Study, arrays, cells, data_file
@@ -111,9 +112,7 @@ def splits(network: str) -> list[np.ndarray]:
     """Return logits or confidences, and labels or hits, of the calibration and the test split."""
     name, data = network.split(" ")
     if network == IMAGENET:
-        stored = arrays("top1_confidences.npz")
-        hit = stored["imagenet_tv_densenet161_pred"] == stored["imagenet_true"]
-        score = np.minimum(stored["imagenet_tv_densenet161_conf"].astype(float), 1.0)
+        score, hit = confidences("top1_confidences", "imagenet_tv_densenet161")
         first, second = np.split(np.random.default_rng(0).permutation(hit.size), 2)
         return [part[rows] for rows in (first, second) for part in (score, hit)]
     stored = arrays(f"logits_{data}.npz")
