@@ -18,7 +18,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from experiments.prior_sets import worlds
 from experiments.prior_sets.worlds import IRREDUCIBLE  # noqa: F401 - of the template
 from experiments.study import SETTINGS, Run, Study, cells, seeded
-from experiments.tables import Row, Tables, column, distinct, percent, pick, records
+from experiments.tables import Row, Tables, averaged, column, distinct, percent, pick
 from noneg import PUScores
 from noneg.calibration import calibration_test, debiased_ece
 from noneg.metrics import estimate
@@ -77,26 +77,25 @@ def claims(run: Run) -> dict[str, list[Row]]:
     return {"claims": run.rows(measure_claims, every, trials=run.trials(100, 3))}
 
 
-def measure_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
-    """Return the mean distance of point estimates from the prior, by method."""
-    rng, found = seeded("points", world, prior, size), []
+@averaged("method")
+def measure_points(world: str, prior: float, size: int, trials: int) -> Iterator[Row]:
+    """Yield the distance of point estimates from the prior, by method."""
+    rng = seeded("points", world, prior, size)
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
         methods, limit = map(find_estimator, ("dedpul", "quick", "bbe")), laws.largest_prior(0.95)
         dedpul, best, bin_ = (method.find(laws).share for method in methods)
         (tpr, _), (ppr, _) = laws.cuts()
         lowest = min(1.0, float((ppr / tpr).min()))
-        found.append([best, lowest, dedpul, min(dedpul, limit), min(dedpul, best), bin_])
-    error = np.abs(np.array(found) - prior).mean(axis=0)
-    names = (
-        "largest compatible, tightest cut (quick)",
-        "largest compatible, smallest ratio",
-        "DEDPUL",
-        "DEDPUL, at most the largest compatible",
-        "the smaller of quick and DEDPUL (the default)",
-        "best bin",
-    )
-    return records(method=names, error=error)
+        found = {
+            "largest compatible, tightest cut (quick)": best,
+            "largest compatible, smallest ratio": lowest,
+            "DEDPUL": dedpul,
+            "DEDPUL, at most the largest compatible": min(dedpul, limit),
+            "the smaller of quick and DEDPUL (the default)": min(dedpul, best),
+            "best bin": bin_,
+        }
+        yield from ({"method": name, "error": abs(x - prior)} for name, x in found.items())
 
 
 def points(run: Run) -> dict[str, list[Row]]:
