@@ -14,7 +14,6 @@ data and networks. Batches are tensors in memory instead of image files.
 import importlib
 import random
 import sys
-from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -26,8 +25,6 @@ import numpy as np
 FOR_DEDPUL = ("catboost", "TIcE")
 FOR_TEDN = ("torchvision", "torchvision.transforms", "baselines", "data_helper", "models")
 FOR_TEDN += ("helper", "model_helper", "utils")
-# What DEDPUL needs for estimation, but not for training.
-TO_ESTIMATE = ("pandas", "matplotlib", "matplotlib.pyplot")
 # TEDn's script: optimizer, batch size, and epochs before dropping begins.
 SGD = {"lr": 0.1, "momentum": 0.9, "weight_decay": 5e-4}
 BATCH, WARM = 200, 100
@@ -37,11 +34,8 @@ class Originals:
     """Both projects, ready to be called."""
 
     def __init__(self, folder: Path) -> None:
-        can_estimate = find_spec("pandas") is not None
-        if can_estimate:
-            _bring_back()
-        unused = FOR_DEDPUL if can_estimate else FOR_DEDPUL + TO_ESTIMATE
-        self.dedpul = _load(folder / "DEDPUL", "algorithms", unused)
+        _bring_back()
+        self.dedpul = _load(folder / "DEDPUL", "algorithms", FOR_DEDPUL)
         self.estimator = _load(folder / "PU_learning", "estimator", FOR_TEDN)
         self.algorithm = _load(folder / "PU_learning", "algorithm", FOR_TEDN)
 

@@ -2,9 +2,9 @@
 
 Clones of https://github.com/dimonenka/DEDPUL (commit 04c0281) and of
 https://github.com/acmi-lab/PU_learning (commit 5e5e350) are run unmodified; see
-``original_code.py``. Training needs torch, and estimation also needs pandas. Networks are trained
-and their scores saved, and then all estimators run on the saved scores. Mixtures in the settings of
-the two papers have the sizes in the papers' own scripts, as far as the data allow.
+``original_code.py``. They need torch, pandas and matplotlib. Networks are trained and their scores
+saved, and then all estimators run on the saved scores. Mixtures in the settings of the two papers
+have the sizes in the papers' own scripts, as far as the data allow.
 """
 
 import time
@@ -20,7 +20,7 @@ from scipy.special import expit
 from experiments.prior.original_code import Originals
 from experiments.prior.study import draw, load, possible, standardized
 from experiments.study import arrays
-from experiments.tables import Row, read
+from experiments.tables import Row, merged
 
 NETWORK_WORLDS = ("usps", "letter", "spambase", "covtype", "gauss-3", "gauss-2")
 NETWORK_SHARES, NETWORK_SIZES = (0.2, 0.5, 0.75), (200, 1000)
@@ -55,7 +55,7 @@ DIGITS = {
 
 
 def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
-    """All training runs, ordered so that early results cover every kind."""
+    """Return all training runs."""
     every = product(range(1 if few else repeats), SHARES, LINES)
     lines = [("line", *world, share, seed) for seed, share, world in every]
     spams = [("spam", share, seed) for seed in range(repeats) for share in SHARES]
@@ -67,10 +67,7 @@ def tasks(repeats: int, *, wide: bool, few: bool) -> list[tuple]:
     names = ("mnist 1 / 7", "mnist 0-4 / 5-9" if wide else "mnist 0-4 / 5-9, a third")
     shown = () if few else product(range(repeats), names)
     numbers = [("digits", name, WIDE_NET if wide else TABLE_NET, seed) for seed, name in shown]
-    queues = [numbers, nets, spams, lines]
-    longest = max(map(len, queues))
-    place = {task: (i + 0.5) * longest / len(q) for q in queues for i, task in enumerate(q)}
-    return sorted(place, key=place.get)
+    return [*numbers, *nets, *spams, *lines]
 
 
 def on_a_line(law: str, mu: int, s: int, share: float, seed: int):
@@ -255,10 +252,7 @@ def estimate_all(code: Originals, scores: Path, repeats: int, out: Path) -> dict
         found[table] += [key | row for row in rows]
     keys = {"peers": ("world", "prior", "n_positive", "seed", "method")}
     keys["papers"] = ("setting", "share", "seed", "method")
-    return {name: updated(out / f"{name}.csv", keys[name], rows) for name, rows in found.items()}
-
-
-def updated(path: Path, key: tuple[str, ...], rows: list[Row]) -> list[Row]:
-    """Return a stored table in which each new row replaces the row with the same key."""
-    before = read(path) if path.exists() else []
-    return list({tuple(row[name] for name in key): row for row in [*before, *rows]}.values())
+    return {
+        name: merged(out / f"{name}.csv", rows, *keys[name], digits=5)
+        for name, rows in found.items()
+    }

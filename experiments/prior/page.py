@@ -135,30 +135,26 @@ def papers(tables: Tables) -> list[tuple]:
     lines = []
     for name, part in found.groupby("group", sort=False):
         wide = part.pivot_table(index=DRAW, columns="method", values="error")
+        own = "TEDn" if name.startswith("mnist") else "DEDPUL"
         places = {(setting.split(", width")[0], share) for setting, share, _ in wide.index}
         theirs = [printed[place] for place in places if place in printed.index]
-        for peer in ("DEDPUL", "TEDn"):
-            code, scores = f"{peer} code", f"ours on {peer}'s scores"
-            both = wide.reindex(columns=(code, scores, "ours")).dropna()
-            if peer == ("TEDn" if name.startswith("mnist") else "DEDPUL"):
-                line = [name, peer, len(wide), float(np.mean(theirs)) if theirs else np.nan]
-            elif len(both):
-                line = [name, peer, len(both), np.nan]
-            else:
-                continue
-            gap = difference(both["ours"], both[code]) if len(both) > 1 else (np.nan, np.nan)
-            means = both[code].mean(), both[scores].mean(), wide[WIDTHS].mean(), wide["ours"].mean()
-            lines.append((*line, *map(float, means), *gap))
-    return [*lines, everywhere(found, printed)]
+        peers = {"DEDPUL": None, "TEDn": None} | {own: theirs}
+        lines += [compared(name, peer, wide, known) for peer, known in peers.items()]
+    wide = found.pivot_table(index=DRAW, columns="method", values="error")
+    wide = wide[["DEDPUL code", "ours on DEDPUL's scores", WIDTHS, "ours"]].dropna()
+    theirs = [printed[setting, share] for setting, share, _ in wide.index]
+    lines.append(compared("all of DEDPUL's", "DEDPUL", wide, theirs))
+    return [line for line in lines if line[2]]
 
 
-def everywhere(found: pd.DataFrame, printed: pd.Series) -> tuple:
-    """Return the line for all settings in which DEDPUL's code was run."""
-    columns = ["DEDPUL code", "ours on DEDPUL's scores", WIDTHS, "ours"]
-    wide = found.pivot_table(index=DRAW, columns="method", values="error")[columns].dropna()
-    theirs = float(np.mean([printed[setting, share] for setting, share, _ in wide.index]))
-    gap = difference(wide["ours"], wide["DEDPUL code"])
-    return ("all of DEDPUL's", "DEDPUL", len(wide), theirs, *map(float, wide.mean()), *gap)
+def compared(name: str, peer: str, wide: pd.DataFrame, theirs: list[float] | None) -> tuple:
+    """Return a line for a peer in its own settings, with published errors, or in others."""
+    code, scores = f"{peer} code", f"ours on {peer}'s scores"
+    both = wide.reindex(columns=(code, scores, "ours")).dropna()
+    gap = difference(both["ours"], both[code]) if len(both) > 1 else (np.nan, np.nan)
+    means = both[code].mean(), both[scores].mean(), wide[WIDTHS].mean(), wide["ours"].mean()
+    published = float(np.mean(theirs)) if theirs else np.nan
+    return (name, peer, len(both if theirs is None else wide), published, *map(float, means), *gap)
 
 
 def group(setting: pd.Series) -> pd.Series:

@@ -7,6 +7,7 @@ a prior. ``nceas`` runs every estimator on species whose prevalence is known fro
 """
 
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.special import expit, logit
@@ -17,7 +18,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from experiments.prior_sets import worlds
 from experiments.prior_sets.worlds import IRREDUCIBLE  # noqa: F401 - of the template
 from experiments.study import SETTINGS, Run, Study, cells, seeded
-from experiments.tables import Row, Tables, column, distinct, percent, pick, records
+from experiments.tables import Row, Tables, averaged, column, distinct, percent, pick
 from noneg import PUScores
 from noneg.calibration import calibration_test, debiased_ece
 from noneg.metrics import estimate
@@ -76,26 +77,25 @@ def claims(run: Run) -> dict[str, list[Row]]:
     return {"claims": run.rows(measure_claims, every, trials=run.trials(100, 3))}
 
 
-def measure_points(world: str, prior: float, size: int, trials: int) -> list[Row]:
-    """Return the mean distance of point estimates from the prior, by method."""
-    rng, found = seeded("points", world, prior, size), []
+@averaged("method")
+def measure_points(world: str, prior: float, size: int, trials: int) -> Iterator[Row]:
+    """Yield the distance of point estimates from the prior, by method."""
+    rng = seeded("points", world, prior, size)
     for _ in range(trials):
         laws = worlds.laws(world, prior, size, "two-sample", rng)
         methods, limit = map(find_estimator, ("dedpul", "quick", "bbe")), laws.largest_prior(0.95)
         dedpul, best, bin_ = (method.find(laws).share for method in methods)
         (tpr, _), (ppr, _) = laws.cuts()
         lowest = min(1.0, float((ppr / tpr).min()))
-        found.append([best, lowest, dedpul, min(dedpul, limit), min(dedpul, best), bin_])
-    error = np.abs(np.array(found) - prior).mean(axis=0)
-    names = (
-        "largest compatible, tightest cut (quick)",
-        "largest compatible, smallest ratio",
-        "DEDPUL",
-        "DEDPUL, at most the largest compatible",
-        "the smaller of quick and DEDPUL (the default)",
-        "best bin",
-    )
-    return records(method=names, error=error)
+        found = {
+            "largest compatible, tightest cut (quick)": best,
+            "largest compatible, smallest ratio": lowest,
+            "DEDPUL": dedpul,
+            "DEDPUL, at most the largest compatible": min(dedpul, limit),
+            "the smaller of quick and DEDPUL (the default)": min(dedpul, best),
+            "best bin": bin_,
+        }
+        yield from ({"method": name, "error": abs(x - prior)} for name, x in found.items())
 
 
 def points(run: Run) -> dict[str, list[Row]]:
@@ -157,14 +157,15 @@ def sources(run: Run) -> dict[str, list[Row]]:
     return {"sources": run.rows(many, every, trials=run.trials(500, 5))}
 
 
-def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
+def ask_species(region: str, name: str) -> Iterator[Row]:
     """Return every estimator's result for a species, and its prevalence in the survey."""
     warnings.simplefilter("ignore")
     X, labeled, prevalence = worlds.survey(region, name)
     model = make_pipeline(PolynomialFeatures(2), LogisticRegression(C=0.1, max_iter=100))
     laws = discriminate(X, labeled, setting="two-sample", classifier=model)
+    left_out = () if name in worlds.species(region)[:FIRST] else SLOW
     for method, kind in ESTIMATORS.items():
-        if (method in SLOW) != slow:
+        if method in left_out:
             continue
         if method in FROM_SCORES:
             found = kind(resamples=20).fit(laws)
@@ -181,24 +182,13 @@ def ask_species(region: str, name: str, *, slow: bool = False) -> list[Row]:
         }
 
 
-def nceas(run: Run, *, slow: bool = False) -> None:
-    regions, some = run.pick((), ("SA",)), slice(FIRST if slow else None)
+def nceas(run: Run) -> None:
     every = [
         {"region": region, "name": name}
-        for region in worlds.nceas.regions(*regions)
-        for name in worlds.species(region)[some]
+        for region in worlds.nceas.regions(*run.pick((), ("SA",)))
+        for name in worlds.species(region)
     ]
-    run.resume(
-        "nceas",
-        ask_species,
-        run.pick(every, every[:1]),
-        lambda row: (row["method"] in SLOW) == slow,
-        slow=slow,
-    )
-
-
-def nceas_slow(run: Run) -> None:
-    nceas(run, slow=True)
+    run.resume("nceas", ask_species, run.pick(every, every[:1]))
 
 
 CALIBRATED, WRONG = 0.02, 0.05
@@ -245,5 +235,5 @@ def error_and_share(rows: list[Row]) -> str:
     return f"{np.abs(value - truth).mean():.3f} ({percent(inside.mean(), 0)})"
 
 
-PARTS = (sets, claims, points, verdicts, sources, nceas, nceas_slow)
+PARTS = (sets, claims, points, verdicts, sources, nceas)
 STUDY = Study("prior_sets", PARTS, digits=5)

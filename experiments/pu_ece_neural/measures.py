@@ -1,49 +1,35 @@
 """Errors of a trained classifier on test rows, before and after recalibration, from its logits."""
 
 import json
-import math
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import t as student
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture
 
-from experiments.tables import Row, records
+from experiments.study import Run
+from experiments.synthetic import pu_ece as bias
+from experiments.synthetic.worlds import PAPER, known
+from experiments.tables import Row, column, distinct, pick, records, standard_error
 from noneg import PUScores
 from noneg.calibration import brier, ece, log_loss
 from noneg.performance import accuracy, auroc
 from noneg.randomness import stream
 from noneg.recalibration import make
 from noneg.recalibration.base import fit_quietly
-from noneg.simulation.worlds import sigmoid
+from noneg.simulation import LogitMixture, MixtureLaw
+from noneg.simulation.worlds import LogitLaw, World, sigmoid
 
 # Test rows by class; held-out rows: negatives, positives that are only unlabeled, and positives
 # that are also labeled. All held-out rows together are the unlabeled ones.
 GROUPS = ("test_neg", "test_pos", "held_neg", "held_pos", "held_labeled")
 FIELDS = ("data", "name", "n", "trial", "epoch", "prior")
-SIGN, DROPPED = 0x8000, 3  # of the 11 significant bits of half precision
-
-
-def encode(logits: np.ndarray) -> np.ndarray:
-    """Return differences of the sorted logits, rounded to 8 significant bits.
-
-    Half-precision numbers are enumerated in order, 8 of them per code, so that many equal or
-    neighboring logits compress well. The largest relative error is 4.5/1024.
-    """
-    # Sorted before rounding, because numpy 2.4.6 was seen to sort half precision incorrectly.
-    bits = np.sort(logits).astype(np.float16).view(np.uint16).astype(np.int32)
-    ordered = np.where(bits & SIGN, SIGN - (bits ^ SIGN), bits + SIGN)
-    codes = (ordered + (1 << DROPPED >> 1)) >> DROPPED
-    return np.diff(codes, prepend=0).astype(np.uint16)
-
-
-def decode(differences: np.ndarray) -> np.ndarray:
-    """Return the sorted, rounded logits that were passed to `encode`."""
-    ordered = np.cumsum(differences, dtype=np.int64) << DROPPED
-    bits = np.where(ordered < SIGN, (SIGN - ordered) | SIGN, ordered - SIGN)
-    return bits.astype(np.uint16).view(np.float16)
 
 
 @dataclass(frozen=True)
@@ -65,39 +51,36 @@ class Model:
 
 
 def save(path: Path, models: Iterable[Model], made: dict[str, str | int]) -> None:
-    models = list(models)
-    codes = [[encode(m.logits[g]) for g in GROUPS] for m in models]
-    flat = np.concatenate([c for own in codes for c in own])
-    arrays = {field: np.array([getattr(m, field) for m in models]) for field in FIELDS}
-    arrays["sizes"] = np.array([[c.size for c in own] for own in codes], dtype=np.int32)
-    arrays["low"], arrays["high"] = (part.astype(np.uint8) for part in (flat & 0xFF, flat >> 8))
-    arrays["risks"] = np.array([m.risks for m in models], dtype=np.float32)
-    arrays["losses"] = np.array([m.losses for m in models], dtype=np.float16)
+    """Store classifiers; the logits of a group are sorted, and rounded to half precision."""
+    arrays: dict[str, object] = {"made": json.dumps(made)}
+    for k, m in enumerate(models):
+        logits = {g: np.sort(m.logits[g]).astype(np.float16) for g in GROUPS}
+        numbers = {"risks": m.risks.astype(np.float32), "losses": m.losses.astype(np.float16)}
+        named = {field: getattr(m, field) for field in FIELDS}
+        arrays |= {f"{k}/{name}": value for name, value in (named | numbers | logits).items()}
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez_compressed(file, made=np.array(json.dumps(made)), **arrays)
+        np.savez_compressed(file, **arrays)
     part.replace(path)
 
 
 def load(path: Path) -> tuple[list[Model], dict[str, str | int]]:
     with np.load(path, allow_pickle=False) as stored:
-        arrays = {name: stored[name] for name in stored.files}
-    flat = arrays["low"] | (arrays["high"].astype(np.uint16) << 8)
-    pieces = iter(np.split(flat, np.cumsum(arrays["sizes"])[:-1]))
+        arrays = dict(stored)
     models = []
-    for k in range(len(arrays["sizes"])):
-        logits = {g: decode(next(pieces)).astype(np.float64) for g in GROUPS}
-        named = (arrays[field][k].item() for field in FIELDS)
-        models.append(Model(*named, arrays["risks"][k], arrays["losses"][k], logits))
+    while f"{len(models)}/name" in arrays:
+        own = {name: arrays[f"{len(models)}/{name}"] for name in (*FIELDS, "risks", "losses")}
+        logits = {g: arrays[f"{len(models)}/{g}"].astype(np.float64) for g in GROUPS}
+        own |= {field: own[field].item() for field in FIELDS}
+        models.append(Model(**own, logits=logits))
     return models, json.loads(str(arrays["made"]))
 
 
 ERRORS = (ece, brier, log_loss)
 AUTO_TRIALS, AUTO_FROM = 10, 1000  # trials and sizes; it compares nine methods, which is slow
 CALIBRATORS = ("platt", "isotonic", "auto")
-PAPER = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
-OTHERS = ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
-NAMES = (*PAPER, *OTHERS)
+NAMES = ("PN-logistic", "PN-sigmoid", "PU-sigmoid", "PU-logistic")
+NAMES += ("PU-GA-sigmoid", "PU-GA-logistic", "PU-mixed-sigmoid", "PU-mixed-logistic")
 NEAR = 0.01  # a score this close to 0 or 1 is called extreme
 # The paper's ordering, the smaller error first, for each reading of its "nnPU".
 CLAIMS = (
@@ -171,15 +154,12 @@ def measure(model: Model) -> Row:
     held = held_out_scores(model)
     fits = {name: make(name) for name in CALIBRATORS}
     fits |= {"platt": make("platt", fit="risk"), "likelihood": make("platt")}
+    if model.trial >= AUTO_TRIALS or model.n < AUTO_FROM:
+        del fits["auto"]
     for name, calibrator in fits.items():
-        if name == "auto" and (model.trial >= AUTO_TRIALS or model.n < AUTO_FROM):
-            row |= dict.fromkeys([*(f"{f.__name__}_auto" for f in ERRORS), "auto"], "")
-            continue
         fit_quietly(calibrator, held)
         row |= errors(labeled_scores(model, calibrator.transform), f"_{name}")
-        if name == "auto":
-            row["auto"] = calibrator.chosen_.name
-    return row
+    return row | ({"auto": fits["auto"].chosen_.name} if "auto" in fits else {})
 
 
 SUMMARY = ["accuracy", "auc", "pu_ece", "ece_if_calibrated", "epoch", "positive_median"]
@@ -205,25 +185,23 @@ def summary_rows(rows: list[Row]) -> list[Row]:
         for name in (name for name in NAMES if name in found.index):
             own = found.loc[name][SUMMARY]
             row = {"data": data, "n": n, "name": name, "trials": len(own)}
-            for column, mean in own.mean().items():
-                row |= {column: mean, f"{column}_se": own[column].sem()}
+            for number, mean in own.mean().items():
+                row |= {number: mean, f"{number}_se": own[number].sem()}
             out.append(row)
     return out
 
 
 def difference(gaps: np.ndarray) -> Row:
     """Compare two classifiers over their common trials: mean, 95% interval, and winner."""
-    mean, n = float(gaps.mean()), gaps.size
-    reach = math.nan
-    if n > 1:
-        reach = float(student.ppf(0.975, n - 1)) * float(gaps.std(ddof=1)) / math.sqrt(n)
+    mean, n = gaps.mean(), gaps.size
+    reach = student.ppf(0.975, n - 1) * standard_error(gaps)
     verdict = "undecided"
     if mean - reach > 0:
         verdict = "as in the paper"
     elif mean + reach < 0:
         verdict = "the other way"
     ends = {"difference": mean, "low": mean - reach, "high": mean + reach}
-    return ends | {"share_of_trials": float(np.mean(gaps > 0)), "trials": n, "verdict": verdict}
+    return ends | {"share_of_trials": np.mean(gaps > 0), "trials": n, "verdict": verdict}
 
 
 def ordering_rows(rows: list[Row]) -> list[Row]:
@@ -253,4 +231,138 @@ def histogram_rows(shown: dict[str, Model]) -> list[Row]:
                 named = {"world": world, "kind": kind, "class": label}
                 columns = {"left": edges[:-1], "right": edges[1:]}
                 out += records(**named, **columns, count=np.histogram(v, edges)[0])
+    return out
+
+
+MAX_COMPONENTS = 10
+DRAWS = 4000
+LEAST = 100  # smallest N used for slopes
+
+
+def fit_mixture(logits: np.ndarray, components: int = MAX_COMPONENTS, seed: int = 0) -> MixtureLaw:
+    """Fit mixtures with 1, 2, ... Gaussians; return the one with the smallest BIC."""
+    column = logits.reshape(-1, 1)
+    best = None
+    for k in range(1, components + 1):
+        with warnings.catch_warnings():
+            # A fit that has not converged after 100 rounds is used with its current BIC.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found = GaussianMixture(k, random_state=seed, n_init=2).fit(column)
+        if best is None or found.bic(column) < best.bic(column):
+            best = found
+    return MixtureLaw(
+        weights=best.weights_ / best.weights_.sum(),
+        means=best.means_.ravel(),
+        sds=np.sqrt(best.covariances_.ravel()),
+    )
+
+
+def mixture_world(model: Model, components: int = MAX_COMPONENTS) -> LogitMixture:
+    """Return a population with the prior and the distributions of a classifier's test logits."""
+    groups = ("test_pos", "test_neg")
+    positive, negative = (fit_mixture(model.logits[g], components) for g in groups)
+    return LogitMixture(positive=positive, negative=negative, prior=model.prior)
+
+
+def component_rows(name: str, world: LogitMixture) -> list[Row]:
+    """Return the components of both classes, one row each."""
+    rows = []
+    for label, law in (("positive", world.positive), ("negative", world.negative)):
+        named = {"world": name, "prior": world.prior, "class": label}
+        rows += records(**named, weight=law.weights, mean=law.means, sd=law.sds)
+    return rows
+
+
+def measure_mixture(run: Run, name: str, world: LogitMixture, sizes: list[int], trials: int):
+    """Return the tables of Figures 4 and 5 on one mixture, and its components."""
+    worlds = {name: known(world)}
+    every = bias.all_cells(worlds, {4: [name], 5: [name]}, sizes, trials)
+    measured = [m for part in run.map(bias.measure, every, binnings=("mass",)) for m in part]
+    return bias.figure_tables(measured, worlds) | {"mixtures": component_rows(name, world)}
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """True residuals of bins of equal mass, and the covariance of their noise.
+
+    The slopes that theory predicts for Figures 4 and 5 follow from normal noise in every bin. An
+    ECE over B bins is the sum of |r_b + e_b|, where r_b is the true residual of a bin and e_b its
+    noise. If the noise is larger, the absolute value turns it into bias of its size; if it is
+    smaller, it cancels. The shape of |ECE - TCE| as a function of N thus follows from the residuals
+    of the bins, which differ between classifiers, and nothing is fitted here.
+    """
+
+    truth: np.ndarray
+    covariance: np.ndarray
+
+    def bias(self, tce: float) -> float:
+        """Return the mean of |ECE - TCE|."""
+        size, turn = np.linalg.eigh(self.covariance)
+        rng = stream(0, "normal noise in bins")
+        z = rng.normal(size=(DRAWS, self.truth.size)) * np.sqrt(np.maximum(size, 0.0))
+        return float(np.abs(np.abs(self.truth + z @ turn.T).sum(axis=1) - tce).mean())
+
+
+def below(law: LogitLaw, edges: np.ndarray) -> np.ndarray:
+    """Return the integrals of 1, s and s squared below each edge, shape (3, edges)."""
+    return np.vstack([np.zeros(3), np.cumsum(law.moments(edges), axis=0)]).T
+
+
+def residuals(world: World, sizes: tuple[float, float] | None, n: int, bins: int) -> Residuals:
+    """Return residuals and their noise for PU samples of two sizes, or for n labeled rows.
+
+    An edge is a sample quantile and moves opposite to the number of rows below it; to first order,
+    a row below an edge adds its own term minus the gap between frequency and score there.
+    """
+    marginal, prior = world.marginal_law(), world.prior
+    edges = marginal.quantiles(np.arange(bins + 1) / bins)
+    u0, u1, u2 = below(marginal, edges)
+    p0, p1, _ = below(world.positive_law(), edges)
+    gap = world.posterior(edges) - edges
+    gap[[0, -1]] = 0.0  # the outer edges do not move
+    k = np.minimum.outer(np.arange(bins + 1), np.arange(bins + 1))  # the lower of two edges
+
+    def spread(second: np.ndarray, first: np.ndarray) -> np.ndarray:
+        """Return the covariance over edges of (x - gap) 1{s <= edge}, given sums of x², x."""
+        mean = first - gap * u0
+        moved = np.add.outer(gap, gap) * first[k] - np.outer(gap, gap) * u0[k]
+        return second[k] - moved - np.outer(mean, mean)
+
+    if sizes is None:
+        at_edges = spread(prior * (p0 - 2.0 * p1) + u2, prior * p0 - u1) / n  # x = y - s
+    else:
+        on_positives = prior**2 * (p0[k] - np.outer(p0, p0))
+        at_edges = on_positives / sizes[0] + spread(u2, -u1) / sizes[1]  # x = -s
+    return Residuals(np.diff(prior * p0 - u1), np.diff(np.diff(at_edges, axis=0), axis=1))
+
+
+def stored_worlds(rows: list[Row]) -> dict[str, World]:
+    """Return the two synthetic classifiers, and the mixtures of ``mixtures.csv``."""
+    out: dict[str, World] = dict(list(PAPER.items())[:2])
+    for name in distinct(rows, "world"):
+        laws = {}
+        for label in ("positive", "negative"):
+            own = pick(rows, world=name, **{"class": label})
+            w, m, s = (column(own, c) for c in ("weight", "mean", "sd"))
+            laws[label] = MixtureLaw(weights=w / w.sum(), means=m, sds=s)
+        out[name] = LogitMixture(**laws, prior=own[0]["prior"])
+    return out
+
+
+def predicted_rows(components: list[Row], sizes: list[int]) -> list[Row]:
+    """Return the expected slope of every curve, and its biases at both ends."""
+    worlds = {name: known(world) for name, world in stored_worlds(components).items()}
+    sizes = [n for n in sizes if n >= LEAST]
+    every = bias.all_cells(worlds, {4: list(worlds), 5: list(worlds)}, sizes, trials=1)
+    out = []
+    for curve, own in groupby((cell["cell"] for cell in every), key=lambda cell: cell.curve):
+        known_world = worlds[curve[1]]
+        found = [residuals(known_world.world, c.sizes, c.n, c.bins) for c in own]
+        biases = np.array([r.bias(known_world.tce) for r in found])
+        slope = bias.log_slope(np.array(sizes, dtype=float), biases)
+        named = dict(zip(("figure", "world", "setting"), curve, strict=True)) | {"slope": slope}
+        ends = {"n_low": sizes[0], "n_high": sizes[-1], "low": biases[0], "high": biases[-1]}
+        # The loss from binning alone, without any noise.
+        lost = known_world.tce - np.abs(found[-1].truth).sum()
+        out.append(named | ends | {"binning_bias": lost})
     return out

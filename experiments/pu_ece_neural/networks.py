@@ -1,33 +1,158 @@
 """Digits 5 to 9 against 0 to 4, many networks at once; vehicles against animals, one by one."""
 
-from collections.abc import Callable, Iterator
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from experiments.pu_ece_neural.ensemble import Clock, Ensemble, Fit, Single
+from experiments.pu_ece_neural import objectives
 from experiments.pu_ece_neural.measures import Model
-from experiments.pu_ece_neural.objectives import (
-    BATCH,
-    EPOCHS,
-    MIXED,
-    PN,
-    PU,
-    Images,
-    draw_rows,
-    loss_of,
-    pu_error,
-    shuffled,
-    split_size,
-)
+from experiments.pu_ece_neural.objectives import BATCH, MIXED, PN, Images, shuffled, split_size
+from experiments.stacked import Stacked
 from noneg.lab.datasets import load
 from noneg.learning.networks import MLP, ResNet, margin, resnet18
 from noneg.randomness import stream
+
+Weights = dict[str, Tensor]
+
+
+class OutOfTime(Exception):  # noqa: N818
+    """The deadline has passed; training resumes from the saved state next time."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """When to stop, and where an interrupted training run is saved."""
+
+    deadline: float
+    folder: Path
+
+    def over(self) -> bool:
+        return time.time() > self.deadline
+
+
+def adamw(weights, lr: float, device: torch.device) -> torch.optim.AdamW:
+    fused = device.type == "cuda"
+    return torch.optim.AdamW(weights, lr=lr, weight_decay=objectives.WEIGHT_DECAY, fused=fused)
+
+
+class Ensemble:
+    """Stacked networks without buffers, and their optimizer."""
+
+    def __init__(self, networks: Sequence[nn.Module], *, lr: float, device: torch.device) -> None:
+        self.logits = Stacked(networks, device=device)
+        if self.logits.buffers:
+            raise ValueError("'networks' must have no buffers: the best epoch keeps weights alone.")
+        self.weights, self.lr = self.logits.parameters, lr
+        self.optimizer = adamw(list(self.weights.values()), lr, device)
+
+    def step(self, x: Tensor, losses: Callable[[Tensor], Tensor], share: float) -> Tensor:
+        """Update every network by its own loss; `losses` maps all logits to one loss per
+        network."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = share * self.lr
+        values = losses(self.logits(x))
+        self.optimizer.zero_grad(set_to_none=True)
+        values.sum().backward()
+        self.optimizer.step()
+        return values.detach()
+
+
+class Single(Ensemble):
+    """One network that may have buffers, in the form of an ensemble; its weights are views."""
+
+    def __init__(
+        self, network: nn.Module, logits: Callable[[Tensor], Tensor], *, lr: float, device
+    ) -> None:
+        self.logits, self.lr = logits, lr
+        self.weights = {name: value[None] for name, value in network.state_dict().items()}
+        self.optimizer = adamw(network.parameters(), lr, device)
+
+
+class Best:
+    """The weights of each network at the epoch with the lowest risk (the first one if tied)."""
+
+    def __init__(self, weights: Weights) -> None:
+        self.weights = {k: v.detach().clone() for k, v in weights.items()}
+        one = next(iter(self.weights.values()))
+        self.risk = torch.full((len(one),), math.inf, device=one.device)
+        self.epoch = torch.zeros(len(one), dtype=torch.int64, device=one.device)
+
+    def offer(self, weights: Weights, risk: Tensor, epoch: int) -> None:
+        better = risk < self.risk
+        self.risk = torch.where(better, risk, self.risk)
+        self.epoch = torch.where(better, epoch, self.epoch)
+        for name, kept in self.weights.items():
+            mask = better.reshape(-1, *[1] * (kept.ndim - 1))
+            kept.copy_(torch.where(mask, weights[name].detach(), kept))
+
+
+@dataclass
+class Fit:
+    """One training run of an ensemble, which may be interrupted: its inputs and its progress.
+
+    `batches` yields the inputs for each step of an epoch, with the information that `losses` needs;
+    `risk` returns the held-out risk of each network.
+    """
+
+    ensemble: Ensemble
+    epochs: int
+    steps: int
+    batches: Callable[[int], object]
+    losses: Callable[[Tensor, Tensor], Tensor]
+    risk: Callable[[Weights], Tensor]
+    history: list[Tensor] = field(default_factory=list)  # risk and mean loss of each epoch
+
+    def __post_init__(self) -> None:
+        self.best = Best(self.ensemble.weights)
+
+    def run(self, clock: Clock, label: str) -> None:
+        """Train the remaining epochs, or raise `OutOfTime` with the state saved to disk."""
+        path, begun = clock.folder / f"{label}.pt", time.time()
+        if path.exists():
+            self.restore(torch.load(path, map_location="cpu", weights_only=True))
+        while len(self.history) < self.epochs:
+            if clock.over():
+                torch.save(self.state() | {"history": self.history}, path)
+                raise OutOfTime
+            self.epoch(len(self.history))
+            done = len(self.history)
+            if done % 10 == 0 or done == 1:
+                print(f"{label} epoch {done}/{self.epochs} {time.time() - begun:.0f} s", flush=True)
+        path.unlink(missing_ok=True)
+
+    def epoch(self, number: int) -> None:
+        total, mean = self.epochs * self.steps, torch.zeros_like(self.best.risk)
+        for step, (x, rows) in enumerate(self.batches(number)):
+            share = objectives.rate(number * self.steps + step, total)
+            mean += self.ensemble.step(x, lambda f, rows=rows: self.losses(f, rows), share)
+        found = self.risk(self.ensemble.weights)
+        self.best.offer(self.ensemble.weights, found, number)
+        self.history.append(torch.stack([found, mean / self.steps]).cpu())
+
+    def state(self) -> dict:
+        weights = {k: v.detach() for k, v in self.ensemble.weights.items()}
+        optimizer = self.ensemble.optimizer.state_dict()
+        return {"weights": weights, "optimizer": optimizer, "best": vars(self.best)}
+
+    def restore(self, saved: dict) -> None:
+        device = self.best.risk.device
+        with torch.no_grad():
+            for name, weight in self.ensemble.weights.items():
+                weight.copy_(saved["weights"][name])
+                self.best.weights[name] = saved["best"]["weights"][name].to(device)
+        self.ensemble.optimizer.load_state_dict(saved["optimizer"])
+        self.best.risk, self.best.epoch = (saved["best"][k].to(device) for k in ("risk", "epoch"))
+        self.history = saved["history"]
+
 
 CHUNK = 1000  # rows per evaluation
 VEHICLES = (0, 1, 8, 9)  # airplane, automobile, ship, truck
@@ -48,7 +173,7 @@ class Plan:
 
     sizes: tuple[int, ...] = (100, 300, 1000, 3000, 10_000)
     n_unlabeled: int = 60_000
-    epochs: int = EPOCHS
+    epochs: int = objectives.EPOCHS
     n_test: int = 10_000
     small: bool = False  # a tiny network, to check that everything runs
 
@@ -102,7 +227,7 @@ class Block:
     def __init__(self, data: Images, plan: Plan, trials: range) -> None:
         self.data, self.plan, self.trials = data, plan, trials
         positive = data.positive[: data.n_train]
-        self.rows = [draw_rows(positive, t, self.data_set) for t in trials]
+        self.rows = [objectives.draw_rows(positive, t, self.data_set) for t in trials]
         self.held = data.tensor(np.stack([r.held for r in self.rows]))
 
     def networks(self, copies: int) -> Ensemble:
@@ -137,7 +262,7 @@ class Block:
         `order` returns the rows of an epoch (size and trial, steps, rows) from a generator, and
         `risk` returns the held-out risk of an ensemble.
         """
-        heads = [torch.func.vmap(loss_of(name, self.data)) for name in names]
+        heads = [torch.func.vmap(objectives.loss_of(name, self.data)) for name in names]
         copies = len(heads)
 
         def batches(epoch: int) -> Iterator[tuple[Tensor, Tensor]]:
@@ -186,7 +311,7 @@ class Block:
 
         return self.train(f"labeled {n}", names, [n], steps, order, risk, clock)
 
-    def unlabeled(self, clock: Clock, names=PU) -> list[Model]:
+    def unlabeled(self, clock: Clock, names=objectives.PU) -> list[Model]:
         """Train PU classifiers at all sizes.
 
         An epoch has as many batches as the unlabeled rows fill. Mixed batches of 256 come from both
@@ -223,7 +348,8 @@ class Block:
 
         def risk(weights: dict[str, Tensor]) -> Tensor:
             said = (self.evaluate(ensemble, weights, self.held) >= 0).float()
-            return pu_error(said.reshape(-1, *labeled.shape), labeled, self.data.prior).flatten()
+            said = said.reshape(-1, *labeled.shape)
+            return objectives.pu_error(said, labeled, self.data.prior).flatten()
 
         return risk
 

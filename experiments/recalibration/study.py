@@ -18,12 +18,14 @@ networks of experiments/information and should be run on a GPU.
 from functools import partial
 
 import numpy as np
+from matplotlib import pyplot as plt
 from scipy.special import softmax
 
-from experiments.recalibration import page
+from experiments.bpm.study import load as confidences
+from experiments.drawing import panels, shared_legend
 from experiments.recalibration.fits import CURVES, again, band, choice, likelihood
 from experiments.study import Run, Study, arrays, cells, data_file
-from experiments.tables import Row
+from experiments.tables import Row, Tables, column, distinct, pick
 from noneg import PUScores, compare
 from noneg.calibration import debiased_ece, ece, ks_error, smooth_ece, sweep_ece, tce_bpm
 from noneg.recalibration import Histogram, make
@@ -78,14 +80,14 @@ def synthetic_rows(world: str, n_positive: int, seeds: int) -> list[Row]:
             "labeled": law.draw(n=11 * n, setting="labeled", seed=seed),
         }
         for data, scores in samples.items():
-            for method in page.NAMES:
+            for method in NAMES:
                 found = true_error(fitted(method, scores).transform(s), posterior)
                 rows.append({"data": data, "seed": seed, "method": method} | found)
     return rows
 
 
 def synthetic(run: Run) -> None:
-    every = cells(world=WORLDS, n_positive=(0, *run.pick(page.SIZES, page.SIZES[:2])))
+    every = cells(world=WORLDS, n_positive=(0, *run.pick(SIZES, SIZES[:2])))
     run.resume("synthetic", synthetic_rows, every, seeds=run.trials(15, 2))
 
 
@@ -110,9 +112,7 @@ def splits(network: str) -> list[np.ndarray]:
     """Return logits or confidences, and labels or hits, of the calibration and the test split."""
     name, data = network.split(" ")
     if network == IMAGENET:
-        stored = arrays("top1_confidences.npz")
-        hit = stored["imagenet_tv_densenet161_pred"] == stored["imagenet_true"]
-        score = np.minimum(stored["imagenet_tv_densenet161_conf"].astype(float), 1.0)
+        score, hit = confidences("top1_confidences", "imagenet_tv_densenet161")
         first, second = np.split(np.random.default_rng(0).permutation(hit.size), 2)
         return [part[rows] for rows in (first, second) for part in (score, hit)]
     stored = arrays(f"logits_{data}.npz")
@@ -142,7 +142,7 @@ def labeled(network: str):
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
     yield judged("none", t, test_hit)
-    for method in page.NAMES:
+    for method in NAMES:
         after = fitted(method, PUScores.from_labels(hit, s)).transform(t)
         yield judged(method, after, test_hit) | changes(after, t, test_hit)
     if val.ndim == 2:
@@ -160,7 +160,7 @@ def hidden(network: str, hidings: int):
     val, val_labels, test, test_labels = splits(network)
     s, hit = top_label(val, val_labels)
     t, test_hit = top_label(test, test_labels)
-    for cell in cells(rate=page.RATES, seed=range(hidings), method=page.NAMES):
+    for cell in cells(rate=RATES, seed=range(hidings), method=NAMES):
         coins = np.random.default_rng([cell["seed"], round(100 * cell["rate"])]).random(hit.size)
         marked = hit & (coins < cell["rate"])
         scores = PUScores.from_pu_labels(marked, s, prior=hit.mean(), setting="one-sample")
@@ -173,9 +173,9 @@ def networks(run: Run) -> None:
     if data_file("logits_cifar100.npz") is None:
         return
     others = [*networks_of("cifar10"), *networks_of("cifar100")]
-    every = list(dict.fromkeys([*page.NETWORKS, *run.pick(others, [])]))
+    every = list(dict.fromkeys([*NETWORKS, *run.pick(others, [])]))
     run.resume("networks", labeled, cells(network=every))
-    every = cells(network=page.NETWORKS)
+    every = cells(network=NETWORKS)
     run.resume("networks_hidden", hidden, every, hidings=run.trials(HIDINGS, 1))
 
 
@@ -184,13 +184,13 @@ def trained(optimizer: str, order: np.ndarray, epochs: int) -> np.ndarray:
     import torch
     from scipy.special import expit
 
-    from experiments.information.cells import pool
-    from experiments.information.ensemble import Images, Rows, Training, fastest
+    from experiments.information.analysis import pool
+    from experiments.information.ensemble import Images, Rows, Training, way_on
 
     device = "cuda" if torch.cuda.is_available() else "cpu"
     images, rows = Images("mnist", *pool("mnist"), device), torch.tensor(order, device=device)
     first = Rows(rows[:, :N_TRAIN])
-    way = fastest("mnist", optimizer, first, images, device)
+    way = way_on(device, "mnist")
     training = Training("mnist", optimizer, first, way=way, device=device, seed=0)
     for _ in range(epochs):
         training.epoch(images)
@@ -215,7 +215,7 @@ def recalibrated(score: np.ndarray, label: np.ndarray, order: np.ndarray) -> Row
 
 
 def mnist(run: Run) -> dict[str, list[Row]]:
-    from experiments.information.cells import pool
+    from experiments.information.analysis import pool
 
     labels, random, rows = pool("mnist")[1], np.random.default_rng(0), []
     order = np.stack([random.permutation(labels.size) for _ in range(run.trials(TRIALS, 2))])
@@ -228,10 +228,65 @@ def mnist(run: Run) -> dict[str, list[Row]]:
     return {"mnist": rows}
 
 
+# Methods in the stored tables that fit a map; "auto" chooses among them.
+NAMES = ["temperature", "platt", "beta", "bpm", "mix-n-match", "spline", "histogram"]
+NAMES += ["scaling-binning", "isotonic", "auto"]
+# From the paper's Tables 1 and 5.
+PAPER = ("temperature", "isotonic", "mix-n-match", "spline", "bpm")
+SIZES = (50, 100, 200, 500, 1000, 2000, 5000)
+# The networks closest to those in the paper's tables; the first is identical.
+NETWORKS = ("resnet110_kull cifar10", "wide_resnet_brier cifar100", "densenet161 imagenet")
+RATES = (0.2, 0.5, 0.8)
+COLORS = dict(zip(NAMES, plt.get_cmap("tab10").colors, strict=False))
+
+
+def draw_synthetic(tables: Tables) -> plt.Figure:
+    worlds = distinct(tables("synthetic"), "world")
+    size, options = (10, 4 * len(worlds)), {"sharey": "row", "squeeze": False}
+    figure, axes = panels(len(worlds), 2, size=size, shade=None, layout=None, **options)
+    for panel_row, world in zip(axes, worlds, strict=True):
+        rows = pick(tables("synthetic"), world=world)
+        for ax, data in zip(panel_row, ("PU", "labeled"), strict=True):
+            for method in NAMES:
+                mine = pick(rows, method=method, data=data)
+                sizes = distinct(mine, "n_positive")
+                means = [column(pick(mine, n_positive=n), "error").mean() for n in sizes]
+                ax.plot(sizes, means, marker="o", ms=3, label=method, color=COLORS[method])
+            start = pick(rows, method="none")[0]["error"]
+            ax.axhline(start, color="black", ls="--", label="before")
+            ax.set(xscale="log", yscale="log", xlabel="positives (all rows: 11 times as many)")
+            ax.set_xticks(SIZES, [f"{n}" for n in SIZES], minor=False)
+            ax.minorticks_off()
+            ax.set_title(f"{world}: {data}")
+        panel_row[0].set_ylabel("true calibration error after")
+    shared_legend(figure, axes[0][0], 6, fontsize=8, loc="lower center")
+    figure.tight_layout(rect=(0, 0.05, 1, 1))
+    return figure
+
+
+def draw_networks_hidden(tables: Tables) -> plt.Figure:
+    label = "change of the test ECE, labels hidden in fitting"
+    figure, axes = panels(1, 3, size=(13, 4.2), shade=None, layout=None, y=label)
+    for ax, network in zip(axes, NETWORKS, strict=True):
+        for k, rate in enumerate(RATES):
+            rows, means = pick(tables("networks_hidden"), network=network, rate=rate), []
+            places = np.arange(len(NAMES)) + 0.25 * (k - 1)
+            for place, method in zip(places, NAMES, strict=True):
+                values = column(pick(rows, method=method), "ece_change")
+                ax.plot([place] * values.size, values, ".", ms=4, color=f"C{k}")
+                means.append(values.mean())
+            ax.plot(places, means, "_", ms=9, mew=2, color=f"C{k}", label=f"{rate} of hits marked")
+        ax.axhline(0.0, color="black", lw=0.8)
+        ax.set_xticks(range(len(NAMES)), NAMES, rotation=60, ha="right", fontsize=8)
+        ax.set_title(network, fontsize=10)
+    axes[-1].legend(fontsize=8)
+    figure.tight_layout()
+    return figure
+
+
 STUDY = Study(
     "recalibration",
     parts=(synthetic, networks, likelihood, again, choice, band, mnist),
-    page="experiments.recalibration.page",
     style={"savefig.dpi": 120},
     named=("mnist",),
     optional=("synthetic", "networks_hidden"),

@@ -16,7 +16,7 @@ from scipy.special import betaincinv, expit, ndtri, stdtrit
 from scipy.stats import binom
 
 from experiments.study import Run, Study, cells, seeded
-from experiments.tables import Row, Tables, averaged, read, write
+from experiments.tables import Row, Tables, averaged, read
 from noneg.calibration import calibration_test
 from noneg.intervals import UNTRUSTED
 from noneg.metrics import METRICS, RECOMMENDED
@@ -223,15 +223,12 @@ def every_cell(worlds: Iterable[str]) -> list[Row]:
 
 
 def coverage(run: Run) -> None:
-    """Measure all cells; the rows of metrics that were not asked for are kept."""
-    names, path, new = run.options.metrics or NAMES, run.out / "coverage.csv", run.out / "new.csv"
-    kept = [row for row in read(path) if row["metric"] not in names] if path.exists() else []
-    chosen = every_cell(HELD_OUT)
+    """Measure the cells in which the metrics have no rows yet."""
+    names, chosen = run.options.metrics or NAMES, every_cell(HELD_OUT)
     seeded("order").shuffle(chosen)
-    some = run.pick(chosen[:200], chosen[::60])
-    run.resume(new.stem, measure, some, names=names, trials=run.trials(200, 10))
-    write(path, kept + read(new), run.digits)
-    new.unlink()
+    some, options = run.pick(chosen[:200], chosen[::60]), {"trials": run.trials(200, 10)}
+    options["mine"] = lambda row: row["metric"] in names
+    run.resume("coverage", measure, some, names=names, **options)
 
 
 def again(run: Run) -> dict[str, list]:

@@ -1,23 +1,26 @@
 """Every learning algorithm on two problems, compared with the PU benchmark paper.
 
-Trains the runs that are missing in the folder of runs (``--runs``), each in a single-threaded
-process, and saves what the tables need.
+Trains the runs that are missing in the stored table, each in a single-threaded process.
 """
 
 import argparse
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from hashlib import md5
-from pathlib import Path
+from operator import itemgetter
 
 import numpy as np
 import torch
+from matplotlib import pyplot as plt
 from scipy.special import expit
 
-from experiments.study import BUILD, Run, Study
-from experiments.tables import Row
-from noneg import PUScores
+from experiments.drawing import panels
+from experiments.study import Run, Study
+from experiments.tables import Row, Tables, column, pick
+from experiments.training.findings import printed
+from noneg import PUScores, ece
 from noneg.lab import datasets
 from noneg.learning import networks
 from noneg.learning.algorithms import ALGORITHMS
@@ -26,6 +29,8 @@ from noneg.learning.training import Trainer
 from noneg.learning.views import Turned
 from noneg.performance import auroc, proxy_accuracy
 from noneg.randomness import stream
+from noneg.recalibration import Auto, Platt
+from noneg.recalibration.base import fit_quietly
 
 HELD_OUT = 0.1
 
@@ -157,10 +162,6 @@ class Job:
     batch: int = BATCH
     repeat: int = 0
 
-    def path(self, folder: Path) -> Path:
-        values = list(asdict(self).values())
-        return folder / f"{'_'.join(map(str, values if self.repeat else values[:-1]))}.npz"
-
     @property
     def seed(self) -> int:
         return self.split + 100 * self.repeat
@@ -206,9 +207,13 @@ def make_trainer(job: Job) -> Trainer:
     return Trainer(**size, optimizer="sgd", checkpoint_every=every, device="cpu")
 
 
-def perform(job: Job, folder: Path) -> None:
-    """Train a run and store it."""
+def learn(**cell: object) -> Iterator[Row]:
+    """Train a run, and yield test metrics where each criterion is best, and calibration errors.
+
+    A run that diverges before its first checkpoint has no row.
+    """
     torch.set_num_threads(1)
+    job = Job(**cell)
     world = usps(job.split) if job.world == "usps" else gaussians(job.split)
     kind, width = ALGORITHMS[job.algorithm], world.test.shape[1]
     extra = {"truth": torch.as_tensor(world.train_labels)} if job.algorithm == "pn-oracle" else {}
@@ -221,17 +226,23 @@ def perform(job: Job, folder: Path) -> None:
         make_trainer(job).fit(algorithm, lambda: networks.MLP(width), world.train, **asked)
     except FloatingPointError:
         diverged = True  # risks without a lower bound diverge; the earlier checkpoints count
-    path = job.path(folder)
-    part, seconds = path.with_suffix(".part.npz"), time.process_time() - start
-    np.savez_compressed(part, **watch.record(), diverged=diverged, seconds=seconds)
-    part.rename(path)
+    seconds = time.process_time() - start
+    if watch.rows:
+        last = watch.rows[-1]
+        yield watch.chosen() | {
+            "last_accuracy": last["accuracy"],
+            "diverged_after": last["step"] if diverged else "",
+            **calibration(job, world.test_labels, watch.kept),
+            "cpu_seconds": seconds,
+        }
 
 
 class Watch:
     """Takes measurements at checkpoints, and keeps the scores where the proxy accuracy is best."""
 
     def __init__(self, world: World):
-        self.world, self.rows, self.best = world, [], -np.inf
+        self.world, self.best = world, -np.inf
+        self.rows: list[Row] = []
         self.kept: dict[str, np.ndarray] = {}
 
     def __call__(self, algorithm, step: int) -> dict[str, float]:
@@ -246,58 +257,167 @@ class Watch:
         proxy = proxy_accuracy(PUScores(*held, prior=world.prior, setting="one-sample"))
         accuracy = ((scores["test"] > 0.5) == world.test_labels).mean()
         auc = auroc(PUScores.from_labels(world.test_labels.astype(int), scores["test"]))
-        self.rows.append((step, (called == truth).mean(), proxy, accuracy, auc))
+        found = {"oracle": (called == truth).mean(), "proxy": proxy}
+        self.rows.append({"step": step, "accuracy": accuracy, "auc": auc} | found)
         if proxy > self.best:
             self.best, self.kept = proxy, scores
         return {}
 
-    def record(self) -> dict[str, np.ndarray]:
-        names = ("step", "oracle", "proxy", "accuracy", "auc")
-        table = np.array(self.rows, dtype=float).reshape(-1, len(names))
-        columns = dict(zip(names, table.T, strict=True))
-        return columns | self.kept | {"labels": self.world.test_labels}
+    def chosen(self) -> Row:
+        """Return the metrics at the best checkpoints by the oracle and by the proxy accuracy."""
+        oracle, proxy = (max(self.rows, key=itemgetter(name)) for name in ("oracle", "proxy"))
+        return {
+            "oracle_step": oracle["step"],
+            "oracle": oracle["oracle"],
+            "oracle_accuracy": oracle["accuracy"],
+            "oracle_auc": oracle["auc"],
+            "proxy_step": proxy["step"],
+            "accuracy": proxy["accuracy"],
+            "auc": proxy["auc"],
+        }
 
 
-def runs_folder(run: Run) -> Path:
-    folder = (run.options.runs or BUILD / "learners") / run.pick("full", "quick-runs")
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def training(run: Run) -> None:
-    folder = runs_folder(run)
-    jobs = [
-        job
-        for name, part in grid(quick=run.quick).items()
-        if name in run.options.worlds
-        for job in part
-    ]
-    todo = {job: job.path(folder) for job in jobs if not job.path(folder).exists()}
-    match = run.options.match
-    asked = [{"job": job} for job, path in todo.items() if any(m in path.stem for m in match)]
-    run.map(perform, asked, folder=folder)
-
-
-def runs(run: Run) -> dict[str, list[Row]]:
-    from experiments.training.learners_page import summary
-
-    folder = runs_folder(run)
-    jobs = dict.fromkeys(job for part in grid(quick=run.quick).values() for job in part)
-    found = [summary(job, folder) for job in jobs if job.path(folder).exists()]
-    return {"runs": [row for row in found if row is not None]}
+def runs(run: Run) -> None:
+    parts = grid(quick=run.quick)
+    asked = dict.fromkeys(job for name in run.options.worlds for job in parts[name])
+    run.resume("runs", learn, [asdict(job) for job in asked])
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     add, every = parser.add_argument, ("gaussians", "usps", "search")
-    add("--runs", type=Path, help="folder of runs")
     add("--worlds", nargs="+", choices=every, default=every, help="train these only")
-    add("--match", nargs="+", default=[""], help="train only runs with this in the name")
+
+
+# Prior of each population, and the share of its positives that is labeled.
+PRIOR = {"gaussians": (0.4, 0.5), "usps": (0.5, 0.6)}
+STAGES = {"before": ("#D55E00", "o"), "platt": ("#0072B2", "s"), "auto": ("#009E73", "^")}
+
+
+def calibration(job: Job, labels: np.ndarray, scores: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return PU-ECE and true ECE of the test rows, before and after repair with held-out PU rows.
+
+    Test rows are subsampled to the prior of the population; then a share of the positives is
+    labeled for the PU estimate, and the true error uses all labels.
+    """
+    prior, c = PRIOR[job.world]
+    random = stream(job.split, "test rows")
+    positive, negative = (random.permutation(np.flatnonzero(labels == y)) for y in (1, 0))
+    n = int(min(positive.size / prior, negative.size / (1 - prior)))
+    positive, negative = positive[: round(prior * n)], negative[: n - round(prior * n)]
+    cut = round(c * positive.size)
+    labeled, rest = positive[:cut], np.concatenate([positive[cut:], negative])
+    y = np.repeat([1, 0], [positive.size, negative.size])
+    held = PUScores(scores["held_pos"], scores["held_unl"], prior=prior, setting="one-sample")
+    found = {}
+    for stage, repair in repairs(held).items():
+        s = repair(scores["test"])
+        pu = PUScores(s[labeled], s[rest], prior=prior, setting="one-sample")
+        true = PUScores.from_labels(y, s[np.concatenate([positive, negative])])
+        found |= {f"pu_ece_{stage}": ece(pu), f"ece_{stage}": ece(true)}
+    return found
+
+
+def repairs(held: PUScores):
+    # The fit is finite even for separable scores.
+    platt, auto = fit_quietly(Platt(), held), fit_quietly(Auto(), held)
+    return {"before": lambda s: s, "platt": platt.transform, "auto": auto.transform}
+
+
+def mean(rows: list[Row], name: str) -> float:
+    return float(column(rows, name).mean()) if rows else np.nan
+
+
+def chosen(rows: list[Row], **wanted: object) -> list[Row]:
+    return pick(rows, **({"lr": RATE, "batch": BATCH, "repeat": 0} | wanted))
+
+
+def acceptance(tables: Tables) -> Iterator[dict]:
+    """Yield our runs and the paper's accuracy, for each method and correction."""
+    published, usps = printed("usps", 1), chosen(tables("runs"), world="usps")
+    for name, kind in ALGORITHMS.items():
+        ran = chosen(usps, algorithm=name)
+        for correction in dict.fromkeys(["none", *kind.bench_corrections]) if ran else ():
+            with_c, own = correction == "batch", "bench" in kind.variants
+            asked = correction if kind.bench_corrections else "default"
+            bench = chosen(ran, variant="bench", correction=asked)
+            ref = chosen(ran, variant="ref")
+            if own or not with_c:
+                yield {
+                    "title": f"{kind.title}{'-c' if with_c else ''}",
+                    "paper": published.get(f"{name}+c" if with_c else name),
+                    "bench": bench,
+                    "compared": bench if own else ref,
+                    "ref": [] if with_c else ref,
+                }
+
+
+def search(tables: Tables) -> Iterator[dict]:
+    """Yield the paper's protocol for each method: the best configuration by OA in each split."""
+    published = printed("usps", 1)
+    for name, way in SEARCHED.items():
+        runs = [tried(tables("runs"), split, way) for split in range(3)]
+        if all(runs):
+            yield {
+                "title": ALGORITHMS[name].title,
+                "paper": published[name],
+                "default": [split[0] for split in runs],
+                "same": [best_run(pick(split, batch=BATCH)) for split in runs],
+                "best": [best_run(split) for split in runs],
+                "numbers": [len(split) for split in runs],
+            }
+
+
+def tried(rows: list[Row], split: int, way: tuple[str, str, str]) -> list[Row]:
+    """Return the runs of the paper's configurations on a split, the default first."""
+    own = pick(named(rows, way), split=split)
+    grid = [configuration(index, split) for index in range(CONFIGURATIONS)]
+    found = [chosen(own, lr=lr, batch=batch) for lr, batch in grid]
+    return [run for part in found for run in part] if found[0] else []
+
+
+def best_run(runs: list[Row]) -> Row:
+    """Return the run with the best accuracy on held-out rows, as the paper does."""
+    return max(runs, key=lambda row: row["oracle"])
+
+
+def named(rows: list[Row], way: tuple[str, str, str]) -> list[Row]:
+    names = ("algorithm", "variant", "correction")
+    return pick(rows, world="usps", **dict(zip(names, way, strict=True)))
+
+
+def repeated(tables: Tables) -> list[Row]:
+    """Return the runs of one configuration on one split that differ only in their seed."""
+    return pick(named(tables("runs"), REPEATED), split=0, lr=RATE, batch=BATCH)
+
+
+def farthest(tables: Tables) -> list[Row]:
+    """Return all configurations of the method that differs most, on the first split."""
+    runs = pick(named(tables("runs"), FARTHEST), split=0)
+    return sorted(runs, key=lambda r: (-r["batch"], r["lr"]))
+
+
+def draw_calibration(tables: Tables) -> plt.Figure:
+    """Plot the true error before and after, one line per method, one panel per population."""
+    figure, axes = panels(1, 2, size=(11, 6.2), shade=None, layout=None, sharey=True)
+    names = [n for n in ALGORITHMS if chosen(tables("runs"), algorithm=n)][::-1]
+    for ax, world in zip(axes, PRIOR, strict=True):
+        mine = [chosen(tables("runs"), world=world, algorithm=n, variant="ref") for n in names]
+        for stage, (color, marker) in STAGES.items():
+            label = stage if stage == "before" else f"after {stage.title()}"
+            x = [mean(rows, f"ece_{stage}") for rows in mine]
+            ax.plot(x, range(len(names)), marker, color=color, label=label)
+        ax.set(title={"gaussians": "two Gaussians", "usps": "USPS"}[world], xlabel="true ECE")
+        ax.set_xlim(left=0.0)
+        ax.grid(axis="y", alpha=0.3)
+    axes[0].set_yticks(range(len(names)), [ALGORITHMS[n].title for n in names])
+    axes[-1].legend(frameon=False)
+    figure.tight_layout()
+    return figure
 
 
 STUDY = Study(
     "learners",
-    parts=(training, runs),
-    page="experiments.training.learners_page",
+    parts=(runs,),
     style={"savefig.dpi": 110},
     arguments=arguments,
     digits=None,

@@ -1,6 +1,6 @@
 """All runs of the study in order of importance, so that every prefix is a usable result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import product
 
@@ -8,7 +8,19 @@ from experiments.study import SETTINGS
 from noneg.lab.bench import RunConfig, work
 from noneg.lab.bench.protocol import SELECTIONS
 
+# Algorithm, variant and correction; a name in the tables omits the variant "ref".
 Method = tuple[str, str, str | None]
+
+
+def methods(names: str) -> tuple[Method, ...]:
+    """Return methods by the names that they have in the tables, separated by spaces.
+
+    >>> methods("upu/bench/batch glws")
+    (('upu', 'bench', 'batch'), ('glws', 'ref', None))
+    """
+    parts = [(*name.split("/"), None, None) for name in names.split()]
+    return tuple((algorithm, variant or "ref", last) for algorithm, variant, last, *_ in parts)
+
 
 # Half the paper's steps; in experiments/learners, the best checkpoint of most methods comes
 # earlier.
@@ -19,23 +31,18 @@ WORLDS = (("usps", 1), ("letter", 1), ("usps", 2), ("letter", 2))
 RATES = (0.1, 0.5, 0.2, 0.4)
 CORRECTED = ("upu", "nnpu", "nnpu-ga", "pusb", "vpu", "dist-pu")
 PRIORS, FAR_PRIORS = (0.4, 0.6), (0.35, 0.7)
-TOLD = ("nnpu", "vpu", "cvir", "dist-pu", "count-loss", "glws")
+TOLD = methods("nnpu vpu cvir dist-pu count-loss glws")
 CONFIGURATIONS = 9
+NUMBERS = range(CONFIGURATIONS + 1)
 PAPER_STEPS = 20_000
 STEP_SIZES = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 2e-2, 5e-2)
-RATE_METHODS: tuple[Method, ...] = (
-    ("upu", "bench", "batch"),
-    ("nnpu", "bench", "none"),
-    ("dist-pu", "bench", "none"),
-    ("vpu", "bench", "batch"),
-    ("nnpu", "ref", None),
-    ("glws", "ref", None),
-    ("count-loss", "ref", None),
-    ("likelihood", "ref", None),
+RATE_METHODS = methods(
+    "upu/bench/batch nnpu/bench/none dist-pu/bench/none vpu/bench/batch "
+    "nnpu glws count-loss likelihood"
 )
-SELECTION_METHODS = (
-    *("upu", "nnpu", "nnpu-ga", "pusb", "pubn", "vpu", "cvir", "dist-pu", "lbe", "count-loss"),
-    *("robust-pu", "holistic-pu", "pue", "glws", "likelihood", "elkan-noto", "naive"),
+SELECTION_METHODS = methods(
+    "upu nnpu nnpu-ga pusb pubn vpu cvir dist-pu lbe count-loss "
+    "robust-pu holistic-pu pue glws likelihood elkan-noto naive"
 )
 # The default, and the random configurations with the largest learning rates.
 SELECTION_CONFIGURATIONS = (0, 7, 9)
@@ -49,35 +56,11 @@ FAVORED_CLASS = "-standardized-selected-by-class-4"
 LETTER_RATE = 0.1
 # Methods whose original is the same as the paper's version.
 PAPER_ONLY_REF = ("p3mix-e", "p3mix-c", "holistic-pu")
-IMAGE_METHODS: tuple[Method, ...] = (
-    ("nnpu", "bench", "batch"),
-    ("nnpu", "bench", "none"),
-    ("vpu", "bench", "batch"),
-    ("dist-pu", "bench", "batch"),
-    ("pubn", "bench", None),
-    ("cvir", "bench", None),
-    ("nnpu", "ref", None),
-    ("vpu", "ref", None),
-    ("cvir", "ref", None),
-    ("tedn", "ref", None),
-    ("dist-pu", "ref", None),
-    ("vpu", "bench", "none"),
-    ("dist-pu", "bench", "none"),
-    ("count-loss", "ref", None),
-    ("glws", "ref", None),
-    ("holistic-pu", "ref", None),
-    ("p3mix-c", "ref", None),
-    ("p3mix-e", "ref", None),
-    ("upu", "bench", "none"),
-    ("nnpu-ga", "bench", "none"),
-    ("robust-pu", "bench", None),
-    ("lbe", "bench", None),
-    ("pue", "bench", None),
-    ("count-loss", "bench", None),
-    ("glws", "bench", None),
-    ("pan", "bench", None),
-    ("likelihood", "ref", None),
-    ("ncpu", "ref", None),
+IMAGE_METHODS = methods(
+    "nnpu/bench/batch nnpu/bench/none vpu/bench/batch dist-pu/bench/batch pubn/bench cvir/bench "
+    "nnpu vpu cvir tedn dist-pu vpu/bench/none dist-pu/bench/none count-loss glws holistic-pu "
+    "p3mix-c p3mix-e upu/bench/none nnpu-ga/bench/none robust-pu/bench lbe/bench pue/bench "
+    "count-loss/bench glws/bench pan/bench likelihood ncpu"
 )
 # With equal batches and prior 1/2, these corrected losses equal uPU's, and PUSB decides as nnPU
 # does.
@@ -105,6 +88,18 @@ def run(method: Method, dataset: str, case: int, split: int, **other) -> RunConf
     return RunConfig(**place, **dict(zip(names, method, strict=True)), **options)
 
 
+def on_splits(
+    found: Iterable[Method],
+    datasets: Iterable[str],
+    cases: Iterable[int] = (1,),
+    numbers: Iterable[int] = (0,),
+    **other: object,
+) -> Iterator[RunConfig]:
+    """Yield the runs on all splits: of methods on data sets, with configurations."""
+    for method, data, case, number, k in product(found, datasets, cases, numbers, range(SPLITS)):
+        yield run(method, data, case, k, configuration=number, **other)
+
+
 def tables(*, quick: bool = False) -> list[RunConfig]:
     """Runs on USPS and Letter."""
     if quick:
@@ -112,48 +107,44 @@ def tables(*, quick: bool = False) -> list[RunConfig]:
     return [r for split in range(SPLITS) for r in _first(split)] + list(_then())
 
 
+def single() -> list[Method]:
+    """Return the methods without those that are equivalent to another one."""
+    return [m for m in versions() if m not in TWINS]
+
+
 def _first(split: int) -> Iterator[RunConfig]:
     """Return what every claim needs, for one split."""
-    single = [m for m in versions() if m not in TWINS]
-    yield from (run(m, "usps", 1, split) for m in single)
+    yield from (run(m, "usps", 1, split) for m in single())
     if split == 0:
         yield from (run(m, "usps", 1, split) for m in TWINS)
-    pairs = [m for m in single if m[0] in CORRECTED and m[1] == "bench"]
+    pairs = [m for m in single() if m[0] in CORRECTED and m[1] == "bench"]
     uncorrected = [m for m in pairs if m[2] == "none"]
     for method in (*uncorrected, ("pusb", "bench", "none")):
         yield run((*method[:2], None), "usps", 1, split, setting="two-sample")
-    yield from (run(m, "letter", 1, split) for m in single)
-    yield from (
-        run(m, data, 1, split, rate=r) for r in RATES for data in ("usps", "letter") for m in pairs
-    )
-    yield from (
-        run((name, "ref", None), "usps", 1, split, given_prior=p) for p in PRIORS for name in TOLD
-    )
-    yield from (run(m, data, 2, split) for data in ("usps", "letter") for m in single)
+    yield from (run(m, "letter", 1, split) for m in single())
+    for rate, data, method in product(RATES, ("usps", "letter"), pairs):
+        yield run(method, data, 1, split, rate=rate)
+    yield from (run(m, "usps", 1, split, given_prior=p) for p in PRIORS for m in TOLD)
+    yield from (run(m, data, 2, split) for data in ("usps", "letter") for m in single())
 
 
 def _then() -> Iterator[RunConfig]:
     """Return runs that increase certainty: other methods in two samples, other configurations,
     twins."""
-    single = [m for m in versions() if m not in TWINS]
-    splits = range(SPLITS)
-    other = [(*m[:2], None) for m in single if m[2] in (None, "none")]
-    yield from (run(m, "usps", 1, k, setting="two-sample") for k in splits for m in other)
-    yield from _searched(single, 1)
-    told = [(name, "ref", None) for name in TOLD]
-    yield from (
-        run(m, "usps", 1, k, given_prior=p) for k in splits for p in FAR_PRIORS for m in told
-    )
-    yield from (run(m, *world, k) for k in splits for world in WORLDS for m in TWINS)
+    other = [(*m[:2], None) for m in single() if m[2] in (None, "none")]
+    yield from (run(m, "usps", 1, k, setting="two-sample") for k in range(SPLITS) for m in other)
+    yield from _searched(1)
+    for k, prior, method in product(range(SPLITS), FAR_PRIORS, TOLD):
+        yield run(method, "usps", 1, k, given_prior=prior)
+    yield from (run(m, *world, k) for k in range(SPLITS) for world in WORLDS for m in TWINS)
     for number in range(2, CONFIGURATIONS + 1):
-        yield from _searched(single, number)
+        yield from _searched(number)
 
 
-def _searched(found: list[Method], number: int) -> Iterator[RunConfig]:
+def _searched(number: int) -> Iterator[RunConfig]:
     """Return one random configuration of every method."""
-    for split in range(SPLITS):
-        for data in ("letter", "usps"):
-            yield from (run(m, data, 1, split, configuration=number) for m in found)
+    for split, data, method in product(range(SPLITS), ("letter", "usps"), single()):
+        yield run(method, data, 1, split, configuration=number)
 
 
 def paper_versions() -> list[Method]:
@@ -177,15 +168,7 @@ def protocol() -> list[RunConfig]:
     others = [m for m in versions() if m not in paper and m[0] != "tedn"]
     parts = [(paper, ("usps", "letter")), (paper, ("letter-standardized",)),
              (others, ("usps", "letter", "letter-standardized"))]  # fmt: skip
-    return [
-        run(m, data, case, split, steps=PAPER_STEPS, configuration=number)
-        for methods, names in parts
-        for m in methods
-        for data in names
-        for case in (1, 2)
-        for number in range(CONFIGURATIONS + 1)
-        for split in range(SPLITS)
-    ]
+    return [r for part in parts for r in on_splits(*part, (1, 2), NUMBERS, steps=PAPER_STEPS)]
 
 
 def two_samples() -> list[RunConfig]:
@@ -196,34 +179,24 @@ def two_samples() -> list[RunConfig]:
     """
     worlds = [("usps", "two-sample", 0.3)]
     worlds += [("letter", setting, LETTER_RATE) for setting in SETTINGS]
-    return [
-        run((name, "bench", None if setting == "two-sample" else "none"), data, case, split,
-            setting=setting, rate=rate, steps=PAPER_STEPS, configuration=number)
-        for data, setting, rate in worlds
-        for name in CORRECTED
-        if name != "pusb"
-        for case in (1, 2)
-        for number in range(CONFIGURATIONS + 1)
-        for split in range(SPLITS)
-    ]  # fmt: skip
+    found = []
+    for data, setting, rate in worlds:
+        correction = None if setting == "two-sample" else "none"
+        asked = [(name, "bench", correction) for name in CORRECTED if name != "pusb"]
+        options = {"setting": setting, "rate": rate, "steps": PAPER_STEPS}
+        found += on_splits(asked, (data,), (1, 2), NUMBERS, **options)
+    return found
 
 
 def rates() -> list[RunConfig]:
     """Letters, raw and standardized: learning rate, length, and the weight of Count Loss."""
-    found = [
-        run(m, data, 1, split, steps=PAPER_STEPS, options=(("lr", rate),))
-        for m in RATE_METHODS
-        for data in ("letter", "letter-standardized")
-        for rate in STEP_SIZES
-        for split in range(SPLITS)
-    ]
-    count = ("count-loss", "ref", None)
-    return found + [
-        run(count, data, 1, split, steps=PAPER_STEPS, options=(("lr", rate), ("weight", weight)))
-        for data in ("usps", "letter", "letter-standardized")
-        for weight, rate in product((1.0, 10.0), (1e-4, 1e-3, 1e-2))
-        for split in range(SPLITS)
-    ]
+    data, found = ("usps", "letter", "letter-standardized"), []
+    for rate in STEP_SIZES:
+        found += on_splits(RATE_METHODS, data[1:], steps=PAPER_STEPS, options=(("lr", rate),))
+    for weight, rate in product((1.0, 10.0), (1e-4, 1e-3, 1e-2)):
+        options = (("lr", rate), ("weight", weight))
+        found += on_splits(methods("count-loss"), data, steps=PAPER_STEPS, options=options)
+    return found
 
 
 def selections() -> list[RunConfig]:
@@ -242,37 +215,27 @@ def features() -> list[RunConfig]:
 
     A class of Letter has too few rows to be favored fourfold.
     """
-    every = [one for world in FEATURE_WORLDS for one in _with_labels([(world, None)])]
-    return [one for one in every if not one.dataset.startswith(f"letter{FAVORED_CLASS}")]
+    found = [one for world in FEATURE_WORLDS for one in _with_labels([(world, None)])]
+    return [one for one in found if not one.dataset.startswith(f"letter{FAVORED_CLASS}")]
 
 
 def _with_labels(worlds: list[tuple[str, float | None]]) -> list[RunConfig]:
     """Runs with these labels and given priors."""
-    return [
-        run((name, "ref", None), data + suffix, 1, split, setting="two-sample", rate=rate,
-            given_prior=told, configuration=number)
-        for name in SELECTION_METHODS
-        for data, rate in (("usps", 0.1), ("letter-standardized", 0.05))
-        for suffix, told in worlds
-        for number in SELECTION_CONFIGURATIONS
-        for split in range(SPLITS)
-    ]  # fmt: skip
+    data, found = (("usps", 0.1), ("letter-standardized", 0.05)), []
+    for method, (name, rate), (suffix, told) in product(SELECTION_METHODS, data, worlds):
+        options = {"setting": "two-sample", "rate": rate, "given_prior": told}
+        found += on_splits([method], [name + suffix], numbers=SELECTION_CONFIGURATIONS, **options)
+    return found
 
 
 def later() -> list[RunConfig]:
     """Later methods under the paper's protocol, with default hyperparameters."""
-    return [
-        run((name, "ref", None), "usps", 1, split, steps=PAPER_STEPS)
-        for name in LATER
-        for split in range(SPLITS)
-    ]
+    return list(on_splits([(name, "ref", None) for name in LATER], ("usps",), steps=PAPER_STEPS))
 
 
 def images(*, quick: bool = False) -> list[RunConfig]:
     """Runs on CIFAR-10."""
-    steps, every = (3, 3) if quick else (IMAGE_STEPS, IMAGE_EVERY)
-    return [
-        run(m, "cifar10", 1, split, steps=steps, every=every)
-        for split in range(1 if quick else SPLITS)
-        for m in (IMAGE_METHODS[:2] if quick else IMAGE_METHODS)
-    ]
+    if quick:
+        return [run(m, "cifar10", 1, 0, steps=3, every=3) for m in IMAGE_METHODS[:2]]
+    size = {"steps": IMAGE_STEPS, "every": IMAGE_EVERY}
+    return [run(m, "cifar10", 1, k, **size) for k in range(SPLITS) for m in IMAGE_METHODS]

@@ -7,7 +7,7 @@ from noneg.lab.supersample import PUSupersample
 
 torch = pytest.importorskip("torch")
 
-from experiments.information import analysis, cells, ensemble, study  # noqa: E402
+from experiments.information import analysis, ensemble, study  # noqa: E402
 
 
 @pytest.fixture
@@ -16,14 +16,13 @@ def few(monkeypatch):
     rng = np.random.default_rng(0)
     pixels = rng.integers(0, 256, (300, 1, 28, 28)).astype(np.uint8)
     labels = rng.integers(0, 2, 300)
-    for module in (cells, analysis):
-        monkeypatch.setattr(module, "pool", lambda _: (pixels, labels))
+    monkeypatch.setattr(analysis, "pool", lambda _: (pixels, labels))
     return ensemble.Images("mnist", pixels, labels, "cpu")
 
 
 def trained(images, monkeypatch, way, optimizer="sgld", kind="labeled"):
     monkeypatch.setitem(ensemble.BATCH, optimizer, 8)
-    cell = cells.Cell("mnist", kind, optimizer, 20, 1, 2, 2)
+    cell = analysis.Cell("mnist", kind, optimizer, 20, 1, 2, 2)
     rows, whole = ensemble.rows_of(cell, "cpu")
     training = ensemble.Training("mnist", optimizer, rows, way=way, device="cpu", seed=0)
     for _ in range(cell.epochs):
@@ -44,7 +43,7 @@ def test_a_network_of_an_ensemble_is_one_trained_alone(few):
     from noneg.learning.losses import soft_cross_entropy
     from noneg.learning.networks import CNN, margin
 
-    cell = cells.Cell("mnist", "labeled", "sgd", 20, 1, 2, 2)
+    cell = analysis.Cell("mnist", "labeled", "sgd", 20, 1, 2, 2)
     rows, whole = ensemble.rows_of(cell, "cpu")
     together = ensemble.Training("mnist", "sgd", rows, way="group", device="cpu", seed=0)
     together.batch = 8
@@ -80,8 +79,8 @@ def test_the_noise_of_the_published_code_is_smaller_by_the_temperature():
 
 @pytest.mark.usefixtures("few")
 def test_pu_rows_are_apart_and_positives_are_positive():
-    cell = cells.Cell("mnist", "pu", "adam", 40, 2, 3, 1)
-    labels = cells.pool("mnist")[1]
+    cell = analysis.Cell("mnist", "pu", "adam", 40, 2, 3, 1)
+    labels = analysis.pool("mnist")[1]
     for number in range(2):
         pairs = cell.pairs(number)
         assert isinstance(pairs, PUSupersample)
@@ -94,10 +93,10 @@ def test_pu_rows_are_apart_and_positives_are_positive():
 
 @pytest.mark.usefixtures("few")
 def test_tables_come_from_what_was_kept(tmp_path):
-    cell = cells.Cell("mnist", "labeled", "adam", 60, 2, 3, 1)
+    cell = analysis.Cell("mnist", "labeled", "adam", 60, 2, 3, 1)
     margins = np.random.default_rng(1).normal(size=(2, 3, 60, 2)).astype(np.float32)
-    cells.keep(tmp_path, cell, margins, {"seed": 0})
-    found = analysis.all_tables(cells.stored(tmp_path), lambda *_: None)
+    analysis.keep(tmp_path, cell, margins, {"seed": 0})
+    found = analysis.all_tables(analysis.stored(tmp_path), lambda *_: None)
     best = [row for row in found["bounds"] if row["is_rule"] and row["binning"] == "mass"]
     assert [row["bins"] for row in best] == [3]
     assert best[0]["bound"] == pytest.approx(np.sqrt(8 * 3 * np.log(2) / 60))
@@ -105,7 +104,7 @@ def test_tables_come_from_what_was_kept(tmp_path):
     assert found["recalibration"] == []
     assert found["training"][0]["networks"] == 6
     assert 0.3 < found["training"][0]["accuracy_seen"] < 0.7
-    ((again, stored, about),) = cells.stored(tmp_path)
+    ((again, stored, about),) = analysis.stored(tmp_path)
     assert (again, about["seed"]) == (cell, 0)
     assert np.array_equal(stored, margins)
 

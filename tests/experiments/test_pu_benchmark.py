@@ -11,7 +11,7 @@ pytest.importorskip("torch")
 
 from experiments import template
 from experiments.tables import Tables
-from experiments.training import benchmark, benchmark_page, findings, plan, selections
+from experiments.training import benchmark, findings, plan
 from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.criteria import CRITERIA
 from noneg.lab.bench.measures import RECALIBRATED, TEST, criteria, find_sign
@@ -20,7 +20,7 @@ from noneg.lab.bench.records import write_record
 
 @pytest.fixture(autouse=True)
 def few_draws(monkeypatch):
-    monkeypatch.setattr(selections, "DRAWS", 200)
+    monkeypatch.setattr(findings, "DRAWS", 200)
 
 
 def record(run, *, accuracy=(0.8, 0.9), ece=(0.1, 0.2), pu=None, best=None):
@@ -77,12 +77,12 @@ def test_images_are_at_least_six_methods():
 
 
 def test_intervals_see_groups(monkeypatch):
-    monkeypatch.setattr(selections, "DRAWS", 4000)
+    monkeypatch.setattr(findings, "DRAWS", 4000)
     random = np.random.default_rng(0)
     effects = random.normal(size=30)
     groups = np.repeat(np.arange(30), 20)
     values = np.repeat(effects, 20) + 0.01 * random.normal(size=600)
-    found = selections.interval(groups, values)
+    found = findings.interval(groups, values)
     # The interval is as wide as for 30 group means, whatever the number of rows in a group.
     expected = 1.96 * effects.std() / np.sqrt(30)
     assert (found.high - found.low) / 2 == pytest.approx(expected, rel=0.1)
@@ -91,8 +91,8 @@ def test_intervals_see_groups(monkeypatch):
 
 def test_correlations_are_known():
     pairs = np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0], [4.0, 8.0]])
-    assert selections.correlation(pairs) == pytest.approx(1.0)
-    assert selections.rank_correlation(pairs * [1.0, -1.0]) == pytest.approx(-1.0)
+    assert findings.correlation(pairs) == pytest.approx(1.0)
+    assert findings.rank_correlation(pairs * [1.0, -1.0]) == pytest.approx(-1.0)
 
 
 # Thin records ------------------------------------------------------------------------------------
@@ -101,21 +101,21 @@ def test_correlations_are_known():
 def test_thin_records_choose_as_whole_ones(tmp_path):
     run = RunConfig(dataset="usps", setting="one-sample", algorithm="vpu")
     whole = record(run, best={"proxy_auc": 1, "pu_ece": 1})
-    kept = selections.thin(whole)
+    kept = findings.thin(whole)
     assert kept["checkpoints"]["step"] == [100, 200]
-    only = selections.thin(record(run))
+    only = findings.thin(record(run))
     assert only["checkpoints"]["step"] == [100]
     write_record(tmp_path, run, {k: whole[k] for k in set(whole) - {"format", "key", "run"}})
     out = tmp_path / "out"
     out.mkdir()
-    selections.collect(tmp_path, out)
+    findings.collect(tmp_path, out)
     other = replace(run, split=1)
     write_record(
         tmp_path / "more",
         other,
         {**json.loads(json.dumps(whole)), "run": other.to_dict(), "key": other.key},
     )
-    selections.collect(tmp_path / "more", out)
+    findings.collect(tmp_path / "more", out)
     assert len(load_records(out / "records.jsonl")) == 2
 
 
@@ -143,8 +143,8 @@ def planted():
 
 
 def test_planted_findings_are_found():
-    records = selections.all_runs(planted())
-    rows = selections.choices(selections.fair(records))
+    records = findings.all_runs(planted())
+    rows = findings.choices(findings.fair(records))
     shift = findings.shift(records, "proxy_accuracy")
     assert shift["gaps"]["batch"].value == pytest.approx(0.05)
     assert shift["gaps"]["ref"].value == pytest.approx(0.06)
@@ -155,9 +155,9 @@ def test_planted_findings_are_found():
     assert set(lost["told"]) == {f"{m}/bench" for m in ("dist-pu", "nnpu", "nnpu-ga", "upu")}
     assert lost["bench"].value == pytest.approx(0.07)
     assert (lost["original"], lost["beyond"]) == (None, None)
-    gap = selections.against(rows, "proxy_auc", "proxy_accuracy", "accuracy")
+    gap = findings.against(rows, "proxy_auc", "proxy_accuracy", "accuracy")
     assert (gap.value, gap.clear) == (pytest.approx(0.1), True)
-    assert selections.spread(rows) == pytest.approx(0.1)
+    assert findings.spread(rows) == pytest.approx(0.1)
     slip = findings.slip(records)
     assert slip["changed"] == slip["models_changed"] == pytest.approx(0.5)
     assert slip["accuracy"].value == pytest.approx(0.05)
@@ -172,17 +172,17 @@ def test_only_shared_configurations_are_compared():
     run = RunConfig(dataset="usps", setting="one-sample", algorithm="vpu")
     other = replace(run, algorithm="upu")
     records = [record(r) for r in (run, replace(run, configuration=1), other)]
-    kept = selections.common(selections.all_runs(records))
+    kept = findings.common(findings.all_runs(records))
     assert list(kept["configuration"]) == [0, 0]
     more = [*records, record(replace(other, configuration=1))]
-    assert len(selections.common(selections.all_runs(more))) == 4
+    assert len(findings.common(findings.all_runs(more))) == 4
 
 
 def test_a_method_with_fewer_tries_than_nearly_all_is_left_out():
     methods = [m for m in plan.versions() if m[1] == "ref"]
     runs = [plan.run(m, "usps", 1, 0) for m in methods]
     more = [replace(r, configuration=1) for r in runs[1:]]
-    kept = selections.common(selections.all_runs(record(r) for r in (*runs, *more)))
+    kept = findings.common(findings.all_runs(record(r) for r in (*runs, *more)))
     assert len(kept) == 2 * len(methods) - 2
     assert methods[0][0] not in set(kept["algorithm"])
 
@@ -197,7 +197,7 @@ def test_one_sample_is_judged_next_to_the_originals():
                 asked = "none" if (variant, setting) == ("bench", "one-sample") else None
                 run = plan.run(("upu", variant, asked), "usps", 1, split, setting=setting)
                 records.append(record(run, accuracy=(value + extra, 0.0)))
-    lost = findings.losses(selections.all_runs(records), "proxy_accuracy")
+    lost = findings.losses(findings.all_runs(records), "proxy_accuracy")
     assert lost["clear"] == ["upu/bench"]
     values = [lost[name].value for name in ("bench", "original", "beyond")]
     assert values == pytest.approx([0.08, -0.01, 0.09])
@@ -213,13 +213,13 @@ def test_configurations_are_chosen_by_each_criterion():
             made["checkpoints"]["proxy_accuracy"][0] += number
             made["checkpoints"]["oracle_accuracy"][0] -= 0.5 * number
             records.append(made)
-    runs = selections.all_runs(records)
+    runs = findings.all_runs(records)
     assert findings.shared(runs) == {("letter", 1): {0, 1}}
     gains = {row["criterion"]: row for row in findings.gains(runs)}
     assert gains["proxy_accuracy"]["gap"].value == pytest.approx(0.1)
     assert (gains["proxy_accuracy"]["other"], gains["oracle_accuracy"]["other"]) == (1.0, 0.0)
     assert gains["oracle_accuracy"]["best"] == pytest.approx(0.7)
-    drawn = benchmark_page.settings(findings.shared(runs))
+    drawn = benchmark.settings(findings.shared(runs))
     assert drawn == ["rate 6.1e-05 with batches of 16 + 16"]
 
 
@@ -230,7 +230,7 @@ def test_late_and_stuck_runs_are_counted():
     one["checkpoints"]["step"] = [100, runs[0].steps]
     one["checkpoints"] |= {"recall": [1.0, 0.7], "precision": [0.4, 0.8]}
     two["checkpoints"] |= {"recall": [0.5, 1.0], "precision": [0.4, 0.7]}
-    found = selections.all_runs([one, two])
+    found = findings.all_runs([one, two])
     assert findings.late(found, "letter") == 0.5
     assert findings.stuck(found, "dist-pu/bench/none")[:2] == (0, 1)
     assert findings.stuck(found, "dist-pu/bench/batch")[:2] == (1, 1)
@@ -243,7 +243,7 @@ def test_priors_used_by_only_one_method_are_omitted():
         for name, priors in told.items()
         for prior in priors
     ]
-    found = findings.told_cells(selections.all_runs(records))
+    found = findings.told_cells(findings.all_runs(records))
     assert {name: list(cells) for name, cells in found.items()} == {
         "nnpu": [0.4, 0.5],
         "vpu": [0.4, 0.5],
@@ -256,8 +256,8 @@ def test_the_page_reports_the_planted_findings(tmp_path):
         write_record(tmp_path, run, {k: found[k] for k in set(found) - {"format", "key", "run"}})
     out = tmp_path / "out"
     out.mkdir()
-    selections.collect(tmp_path, out)
-    text = template.functions(benchmark_page)["text_README"](Tables(out))
+    findings.collect(tmp_path, out)
+    text = template.functions(benchmark)["text_README"](Tables(out))
     assert "**They do worse in one sample, on average: holds**" in text
     assert "**The correction fixes this: holds**: +5.00 [+5.00, +5.00] points" in text
     assert "2. The selection criterion matters: holds" in text

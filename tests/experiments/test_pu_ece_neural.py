@@ -1,4 +1,4 @@
-"""The mathematics of experiments/pu_ece_neural: stacked training, risks, storage, mixtures."""
+"""The mathematics of experiments/pu_ece_neural: stacked training, risks, storage, measures."""
 
 import argparse
 import copy
@@ -10,7 +10,7 @@ from noneg.simulation import LogitMixture
 
 torch = pytest.importorskip("torch")
 
-from experiments.pu_ece_neural import ensemble, measures, mixtures, objectives  # noqa: E402
+from experiments.pu_ece_neural import measures, networks, objectives  # noqa: E402
 from experiments.study import Run  # noqa: E402
 
 
@@ -19,11 +19,11 @@ def test_an_ensemble_trains_each_network_as_if_it_were_alone():
     from noneg.learning.networks import MLP
 
     torch.manual_seed(0)
-    networks = [MLP(6, (5, 4), outputs=1) for _ in range(3)]
-    alone = copy.deepcopy(networks[1])
+    alike = [MLP(6, (5, 4), outputs=1) for _ in range(3)]
+    alone = copy.deepcopy(alike[1])
     x = torch.randn(12, 3, 2 * objectives.BATCH, 6)
     loss = objectives.pu_loss(NNPU(loss_name="sigmoid"), 0.4)
-    side_by_side = ensemble.Ensemble(networks, lr=0.05, device=torch.device("cpu"))
+    side_by_side = networks.Ensemble(alike, lr=0.05, device=torch.device("cpu"))
     for step, batch in enumerate(x):
         side_by_side.step(batch, torch.func.vmap(loss), objectives.rate(step, len(x)))
 
@@ -39,7 +39,7 @@ def test_an_ensemble_trains_each_network_as_if_it_were_alone():
 
 
 def test_the_best_weights_are_those_of_each_network_s_lowest_risk():
-    best = ensemble.Best({"w": torch.zeros(2, 3)})
+    best = networks.Best({"w": torch.zeros(2, 3)})
     risks = [[0.5, 0.4], [0.3, 0.4], [0.3, 0.1]]
     for epoch, risk in enumerate(risks):
         best.offer({"w": torch.full((2, 3), float(epoch))}, torch.tensor(risk), epoch)
@@ -52,7 +52,7 @@ def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(tmp_path):
 
     def fit():
         torch.manual_seed(1)
-        made = ensemble.Ensemble([MLP(2, (3,), outputs=1)], lr=0.1, device=torch.device("cpu"))
+        made = networks.Ensemble([MLP(2, (3,), outputs=1)], lr=0.1, device=torch.device("cpu"))
         head = objectives.labeled_loss("logistic")
 
         def batches(epoch):
@@ -62,17 +62,17 @@ def test_an_interrupted_training_ends_where_an_uninterrupted_one_does(tmp_path):
         def risk(weights):
             return weights["1.weight"].abs().sum((1, 2))
 
-        return ensemble.Fit(made, 4, 2, batches, head, risk)
+        return networks.Fit(made, 4, 2, batches, head, risk)
 
-    class TwoEpochs(ensemble.Clock):
+    class TwoEpochs(networks.Clock):
         def over(self):
             return len(cut.history) == 2
 
     whole, cut, rest = fit(), fit(), fit()
-    whole.run(ensemble.Clock(np.inf, tmp_path), "whole")
-    with pytest.raises(ensemble.OutOfTime):
+    whole.run(networks.Clock(np.inf, tmp_path), "whole")
+    with pytest.raises(networks.OutOfTime):
         cut.run(TwoEpochs(np.inf, tmp_path), "cut")
-    rest.run(ensemble.Clock(np.inf, tmp_path), "cut")
+    rest.run(networks.Clock(np.inf, tmp_path), "cut")
     assert torch.equal(torch.stack(whole.history), torch.stack(rest.history))
     for name, weight in whole.best.weights.items():
         assert torch.equal(weight, rest.best.weights[name])
@@ -89,10 +89,10 @@ def test_an_interrupted_network_with_batch_statistics_goes_on(tmp_path, name):
     data = objectives.Images(torch.from_numpy(pixels.astype(np.uint8)), positive, 800)
     plan = Plan((300,), 800, 3, 100, small=True)
     whole, cut, rest = (Residual(data, plan, name, 0) for _ in range(3))
-    clock = ensemble.Clock(np.inf, tmp_path)
+    clock = networks.Clock(np.inf, tmp_path)
     (expected,) = whole.model(clock)
     stop = argparse.Namespace(folder=tmp_path, over=lambda: len(cut.fit.history) == 2)
-    with pytest.raises(ensemble.OutOfTime):
+    with pytest.raises(networks.OutOfTime):
         cut.model(stop)
     (found,) = rest.model(clock)
     assert (found.epoch, list(found.risks)) == (expected.epoch, list(expected.risks))
@@ -180,7 +180,7 @@ def model():
 
 
 def test_the_mixture_s_true_error_is_the_paper_s_integral(model):
-    world = mixtures.mixture_world(model, components=2)
+    world = measures.mixture_world(model, components=2)
     v = np.linspace(-30.0, 30.0, 10_001)
     sigma = 1.0 / (1.0 + np.exp(-v))
     on_pos, marginal = world.positive_law().density(v), world.marginal_law().density(v)
@@ -192,15 +192,15 @@ def test_the_mixture_s_true_error_is_the_paper_s_integral(model):
 def test_bic_finds_the_two_peaks_that_are_there():
     rng = np.random.default_rng(5)
     logits = np.concatenate([rng.normal(-4.0, 1.0, 1000), rng.normal(3.0, 0.5, 3000)])
-    law = mixtures.fit_mixture(logits, components=4)
+    law = measures.fit_mixture(logits, components=4)
     assert sorted(law.means) == pytest.approx([-4.0, 3.0], abs=0.15)
     assert sorted(law.weights) == pytest.approx([0.25, 0.75], abs=0.02)
 
 
 def test_the_synthetic_experiment_takes_a_mixture_for_its_population(model, tmp_path):
-    world = mixtures.mixture_world(model, components=2)
+    world = measures.mixture_world(model, components=2)
     run = Run(tmp_path, options=argparse.Namespace(processes=1))
-    found = mixtures.measure_mixture(run, "a mixture", world, [100, 1000, 10_000], 2)
+    found = measures.measure_mixture(run, "a mixture", world, [100, 1000, 10_000], 2)
     assert {r["world"] for r in found["figure4"]} == {"a mixture"}
     assert all(0 <= r["bias"] < 0.5 for r in found["figure4"])
     assert [r["tce"] for r in found["worlds"]] == [world.tce()]
@@ -214,7 +214,7 @@ SIZES = [(300.0, 700.0), (300.0, np.inf), (np.inf, 700.0), None]
 
 @pytest.mark.parametrize("sizes", SIZES)
 def test_noise_of_all_bins_together_is_that_of_the_mean(sizes):
-    found = mixtures.residuals(WORLD, sizes, 500, bins=7)
+    found = measures.residuals(WORLD, sizes, 500, bins=7)
     assert found.truth.sum() == pytest.approx(
         WORLD.prior - WORLD.marginal_law().moments([0, 1])[0, 1]
     )
@@ -240,7 +240,7 @@ def test_the_expected_bias_is_the_one_of_drawn_rows(sizes):
             scores = WORLD.draw(*sizes, setting="two-sample", seed=seed)
         found = np.abs(bin_scores(scores, bins=7, binning="mass").residual).sum()
         bias.append(abs(found - WORLD.tce()))
-    expected = mixtures.residuals(WORLD, sizes, 700, bins=7).bias(WORLD.tce())
+    expected = measures.residuals(WORLD, sizes, 700, bins=7).bias(WORLD.tce())
     assert abs(np.mean(bias) - expected) < 4 * np.std(bias) / 150**0.5
 
 

@@ -9,7 +9,7 @@ pytest.importorskip("pandas")
 
 from experiments.study import HERE
 from experiments.tables import Tables
-from experiments.training import full_page as page, plan
+from experiments.training import full as page, plan
 from experiments.training.trees import LEARNERS, table_learner
 
 TABLES = Tables(HERE / "pu_protocol")

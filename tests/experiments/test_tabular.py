@@ -5,9 +5,8 @@ import pytest
 
 from experiments.study import HERE
 from experiments.tables import Tables, distinct, pick
-from experiments.tabular.data import HELD_OUT, SOURCES, TABLES
 from experiments.tabular.forest import impurity
-from experiments.tabular.study import QUICK, learn, ranks, runs_of
+from experiments.tabular.study import HELD_OUT, QUICK, SOURCES, TABLES, learn, ranks, runs_of
 
 STORED = Tables(HERE / "tabular")
 
