@@ -70,7 +70,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from noneg.errors import InputError
 from noneg.extras import optional
@@ -79,6 +79,7 @@ with optional("noneg.learning"):
     import torch
 
 from noneg.learning.networks import margin
+from noneg.learning.task import make_task
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from torch.optim import Optimizer
 
+    from noneg.checks import Setting
     from noneg.learning.task import Correction, Task
 
     MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
@@ -377,16 +379,25 @@ def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:
     return {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
 
 
-def choose_correction(algorithm: Algorithm, asked: str | None) -> Correction:
-    """Return the one-sample correction to use; raise an error if the method does not support it."""
+def choose_task(
+    algorithm: Algorithm,
+    data: PUData,
+    *,
+    setting: Setting,
+    prior: float | None = None,
+    correction: str | None = None,
+) -> Task:
+    """Return the task of a run; raise an error for what the method lacks or does not support."""
+    name = type(algorithm).__name__
+    if algorithm.needs_prior and prior is None:
+        raise InputError("prior", f"must be given: {name} needs the share of positives.")
     known = algorithm.bench_corrections if algorithm.bench else algorithm.corrections
-    if asked is None:
-        return known[0] if known else "none"
-    if asked not in (*known, "none"):
-        name = type(algorithm).__name__
-        msg = f"of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
+    default = known[0] if known else "none"
+    if correction not in (None, "none", *known):
+        msg = f"of {name} must be one of {', '.join(known) or 'none'}, got {correction!r}."
         raise InputError("correction", msg)
-    return asked
+    chosen = default if correction is None else correction
+    return make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
 
 
 _HALVES = (torch.float16, torch.bfloat16)
@@ -463,14 +474,6 @@ def torch_generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(start)
 
 
-class Search(Protocol):
-    """Search space of a hyperparameter."""
-
-    def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
-        """Draw one value."""
-
-
-@dataclass(frozen=True)
 class Choice:
     """One of several values, all equally likely.
 
@@ -481,10 +484,8 @@ class Choice:
     True
     """
 
-    values: tuple[Any, ...]
-
-    def __init__(self, *values: object) -> None:
-        object.__setattr__(self, "values", values)
+    def __init__(self, *values: Any) -> None:  # noqa: ANN401
+        self.values = values
 
     def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
         """Draw one of the values."""
@@ -510,8 +511,7 @@ class Uniform:
         return float(random.uniform(self.low, self.high))
 
 
-@dataclass(frozen=True)
-class LogUniform:
+class LogUniform(Uniform):
     """A number whose logarithm is uniformly distributed.
 
     Examples
@@ -521,12 +521,13 @@ class LogUniform:
     True
     """
 
-    low: float
-    high: float
-
     def draw(self, random: np.random.Generator) -> float:
         """Draw a number from the interval."""
         return float(self.low * (self.high / self.low) ** random.random())
+
+
+# Search spaces of a hyperparameter.
+Search: TypeAlias = Choice | Uniform
 
 
 def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> Any:  # noqa: ANN401

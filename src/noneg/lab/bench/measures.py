@@ -132,6 +132,11 @@ def measure(
     return {"step": float(step), **found, **on_test(test, test_labels, weight, calibrator)}
 
 
+def measure_all(scores: Mapping[int, Floats], *known: Any) -> list[dict[str, float]]:  # noqa: ANN401
+    """Return the measures of several checkpoints, given their scores by step."""
+    return [measure(one, step, *known) for step, one in scores.items()]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Selected:
     """The selected run and checkpoint for one method and one split.

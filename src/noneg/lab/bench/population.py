@@ -165,7 +165,7 @@ class Population:
             views = torch.arange(self.view.count)
             self.sources = self.view.sources(views, self.shape).to(self.device)
             weak: list[Any] = [run.data.weak for run in self.runs]
-            black = torch.tensor([view.edge for view in weak], device=self.device)
+            black = torch.tensor([view.black for view in weak], device=self.device)
             self.black = black.reshape(m, 1, 1, 1)
 
     def _stack_held(self, members: Sequence[Member]) -> None:

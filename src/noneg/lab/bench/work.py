@@ -16,8 +16,7 @@ from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
 from noneg.lab.bench.draws import Draw, draw
 from noneg.lab.bench.measures import measure
-from noneg.lab.bench.protocol import RunConfig, find_plan
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.protocol import RunConfig, find_plan, write_record
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
@@ -25,7 +24,7 @@ with optional("noneg bench run"):
 
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
-    from noneg.learning.contract import Algorithm, LogUniform, PUData, space
+    from noneg.learning.contract import Algorithm, LogUniform, PUData, choose_task, space
     from noneg.learning.training import Precision, Run, Trainer, find_device, seeded
 
 if TYPE_CHECKING:
@@ -177,17 +176,11 @@ def started(run: RunConfig, rows: Draw, **options: Any) -> Iterator[Run]:  # noq
         checkpoint_every=run.every,
         **options,
     )
+    algorithm, data, held = setup.algorithm, _varied(run, rows), _tensors(rows.validation)
+    known: Any = {"setting": run.setting, "prior": told_prior(run, rows)}
+    task = choose_task(algorithm, data, correction=run.correction, **known)
     with seeded(trainer.seed, find_device(trainer.device)):
-        yield Run(
-            trainer,
-            setup.algorithm,
-            _network(run, rows),
-            _varied(run, rows),
-            setting=run.setting,
-            prior=told_prior(run, rows),
-            correction=run.correction,
-            validation=_tensors(rows.validation),
-        )
+        yield Run(trainer, algorithm, _network(run, rows), data, task, held)
 
 
 def failure(error: Exception) -> dict[str, Any]:
