@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from noneg.learning.training import Run
 
     Stack = dict[str, Tensor]
+    # Rows, their strong views, their indices, and random numbers.
+    Inputs = tuple[Tensor, Tensor, Tensor, list[Tensor]]
 
 MOMENTUM = 0.9
 # Approximate number of steps whose rows are uploaded to the device at once.
@@ -115,7 +117,6 @@ class Population:
         self.shell = Shell(self.template)
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._state: Stack = {}
-        self._views: dict[str, list[Any]] = {}
         self._stack_weights()
         self._stack_rows()
         self._stack_held(members)
@@ -202,12 +203,11 @@ class Population:
         row[:, self.size :] = self.task.n_pos
         x = self.bank[:1].expand(len(self), n, *self.shape)
         draws = [DRAWS[name](given).to(self.device) for name, given in program.draws]
-        draws = [one.expand(len(self), *one.shape) for one in draws]
+        inputs = x, x, row, [one.expand(len(self), *one.shape) for one in draws]
         state = _copied(self._state_of(program))
         networks = self.weights | _copied(self.buffers)
         for player in program.turns:
-            call = self._call(partial(self.template.loss, player), self.loss[0])
-            self._each(call)(networks, self._hyper, state, x, x, row, draws)
+            self._each(partial(self._loss, player, self.loss[0]), inputs, state, networks)
         with torch.no_grad():
             self._decide(self._program("score"), self.held[:, :2])
 
@@ -301,73 +301,63 @@ class Population:
         x = self._seen(plain, now.get("weak"))
         strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
         draws = [self._drawn[k].index_select(0, self.at)[0] for k in range(len(program.draws))]
-        given = (self._networks, self._hyper, self._state_of(program), x, strong, now["row"], draws)
+        given = (x, strong, now["row"], draws), self._state_of(program)
         loss = self.loss
         for player in program.turns:
-            call = self._call(partial(self.template.loss, player), progress)
             half = HALVES.get(self.runs[0].trainer.precision)
             with torch.autocast(self.device.type, dtype=half, enabled=half is not None):
-                loss = self._each(call)(*given)
+                loss = self._each(partial(self._loss, player, progress), *given)
             self._descend(player, loss)
         if self._follows:
             with torch.no_grad():
-                self._each(self._call(self._after, progress))(*given)
+                self._each(partial(self._after, progress), *given)
         self.loss.copy_(loss.detach())
         self.at += 1
         self.clock += 1
 
-    def _after(self, batch: Batch) -> Tensor:
-        self.template.after_step(batch)
-        return batch.x.new_zeros(())
+    def _loss(self, player: str, progress: Tensor, inputs: Inputs) -> Tensor:
+        return self.template.loss(player, self._batch(progress, inputs))
+
+    def _after(self, progress: Tensor, inputs: Inputs) -> Tensor:
+        self.template.after_step(self._batch(progress, inputs))
+        return progress.new_zeros(())
+
+    def _batch(self, progress: Tensor, inputs: Inputs) -> Batch:
+        """Return the batch of one member; the template then draws the given random numbers."""
+        x, strong, row, draws = inputs
+        n, template, drawn = self.size, self.template, iter(draws)
+        for name in DRAWS:
+            setattr(template, name, lambda _: next(drawn))
+        if x.ndim == 4:
+            # The fastest layout for convolutions.
+            x, strong = (part.to(memory_format=torch.channels_last) for part in (x, strong))
+        other = strong if template.needs_strong else None
+        return Batch.of(x, other, row[:n], row[n:] - self.task.n_pos, progress)  # type: ignore[arg-type]
 
     def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
         """Return the rows with the augmentation applied."""
         return x if which is None else rearrange(x, self.sources[which], self.black)
 
-    @property
-    def _networks(self) -> Stack:
-        """Everything that calls of the networks need."""
-        return self.weights | self.buffers
+    def _each(
+        self,
+        work: Callable[[Any], Tensor],
+        inputs: Inputs | Tensor,
+        state: Stack,
+        networks: Stack | None = None,
+    ) -> Tensor:
+        """Do the work for all members at once, each with its slice of the stacked tensors."""
 
-    def _each(self, call: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return the function for all members at once."""
+        def call(networks: Stack, hyper: Stack, state: Stack, inputs: Any) -> Tensor:  # noqa: ANN401
+            for name, value in hyper.items():
+                setattr(self.template, name, value)
+            self.template.state = self._plain | state
+            return functional_call(self.shell, networks, (lambda: work(inputs),))
+
+        given = networks or self.weights | self.buffers, self._hyper, state, inputs
         if len(self) > 1:
-            return vmap(call, randomness="error")
+            return vmap(call, randomness="error")(*given)
         # The gradient of a squeezed tensor is a view; that of an item would be a copy.
-        return lambda *given: call(*tree_map(lambda part: part.squeeze(0), given))[None]
-
-    def _call(self, work: Callable[[Batch], Tensor], progress: Tensor) -> Callable[..., Tensor]:
-        """Return a function that does the work for one member's slice of the stacked tensors."""
-        n, template = self.size, self.template
-
-        def call(
-            weights: Stack,
-            hyper: Stack,
-            state: dict[str, Any],
-            x: Tensor,
-            strong: Tensor,
-            row: Tensor,
-            draws: list[Tensor],
-        ) -> Tensor:
-            if x.ndim == 4:
-                # The fastest layout for convolutions.
-                x, strong = (part.to(memory_format=torch.channels_last) for part in (x, strong))
-            other = strong if template.needs_strong else None
-            rows = row[:n], row[n:] - self.task.n_pos
-            batch = Batch.of(x, other, *rows, progress)  # type: ignore[arg-type]
-            self._put(hyper, state, iter(draws))
-            return functional_call(self.shell, weights, (lambda: work(batch),))
-
-        return call
-
-    def _put(self, hyper: Stack, state: dict[str, Any], draws: Iterable[Tensor] = ()) -> None:
-        """Set one member's hyperparameters, state and random numbers on the template."""
-        template, drawn = self.template, iter(draws)
-        for name, value in hyper.items():
-            setattr(template, name, value)
-        template.state = self._plain | state
-        for name in DRAWS:
-            setattr(template, name, lambda _: next(drawn))
+        return call(*tree_map(lambda part: part.squeeze(0), given))[None]
 
     def _descend(self, player: str, loss: Tensor) -> None:
         """Update a player's weights by SGD with momentum, with rates and clipping per member."""
@@ -431,28 +421,17 @@ class Population:
             values: list[Any] = [run.algorithm.state.get(name) for run in self.runs]
             if not is_data(values[0]):
                 continue
-            seen = self._views.get(name)
-            if seen is not None and all(a is b for a, b in zip(values, seen, strict=True)):
-                continue
-            if isinstance(values[0], float):
-                whole = _pinned(torch.tensor(values), self.device)
-            else:
-                whole = torch.stack(values)
+            plain = isinstance(values[0], float)
+            whole = _pinned(torch.tensor(values), self.device) if plain else torch.stack(values)
             if name in self._state and self._state[name].shape == whole.shape:
                 self._state[name].copy_(whole, non_blocking=True)
             else:
                 # Captured programs read from the old memory.
                 self._state[name] = whole.to(self.device)
                 self._forget()
-            self._share(name, values)
-
-    def _share(self, name: str, values: list[Any]) -> None:
-        if isinstance(values[0], float):
-            self._views[name] = values
-            return
-        self._views[name] = list(self._state[name])
-        for run, slot in zip(self.runs, self._views[name], strict=True):
-            run.algorithm.state[name] = slot
+            if not plain:
+                for run, slot in zip(self.runs, self._state[name], strict=True):
+                    run.algorithm.state[name] = slot
 
     def _forget(self) -> None:
         for program in self._programs.values():
@@ -466,12 +445,10 @@ class Population:
     def _turn_window(self) -> None:
         """Upload the rows and views for the next steps to the device."""
         stop = min(self.step + self.window, self.total)
-        parts: dict[str, list[Tensor]] = {name: [] for name in ("row", *self._kinds())}
-        for run in self.runs:
-            for name, plan in self._plans(run).items():
-                parts[name].append(plan[self.step : stop])
-        for name, found in parts.items():
-            self._upload(self._given, name, torch.stack(found, 1), self.window)
+        plans = [self._plans(run) for run in self.runs]
+        for name in plans[0]:
+            found = torch.stack([plan[name][self.step : stop] for plan in plans], 1)
+            self._upload(self._given, name, found, self.window)
         self.origin.fill_(self.step)
 
     def _plans(self, run: Run) -> Stack:
@@ -480,14 +457,9 @@ class Population:
         found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
         if self.view is None:
             return found
-        kinds = self._kinds()
+        kinds = ("weak", "strong") if self.template.needs_strong else ("weak",)
         views = view_plan(data.weak, seed, len(kinds), 2 * self.size, self.total)
         return found | dict(zip(kinds, views.unbind(1), strict=True))
-
-    def _kinds(self) -> tuple[str, ...]:
-        if self.view is None:
-            return ()
-        return ("weak", "strong") if self.template.needs_strong else ("weak",)
 
     def _fill(self, program: Program, steps: int) -> None:
         """Draw each member's random numbers for the next steps."""
@@ -525,12 +497,7 @@ class Population:
 
     def _decide(self, program: Program, rows: Tensor) -> Tensor:
         """Return log odds of the rows, using each member's own weights."""
-
-        def decide(weights: Stack, hyper: Stack, state: dict[str, Any], x: Tensor) -> Tensor:
-            self._put(hyper, state)
-            return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
-
-        return self._each(decide)(self._networks, self._hyper, self._state_of(program), rows)
+        return self._each(self.template.decision, rows, self._state_of(program))
 
 
 def _check_alike(runs: Sequence[Run]) -> None:

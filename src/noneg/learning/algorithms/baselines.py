@@ -134,10 +134,6 @@ class ElkanNoto(Algorithm):
         """Start with the first-stage networks."""
         self.state |= {"first": True, "label": torch.zeros(data.n_unl, device=self.device)}
 
-    def ready(self) -> bool:
-        """Return whether the final network is being trained."""
-        return not self.state["first"]
-
     def turns(self) -> tuple[str, ...]:
         """Return the networks trained in this stage."""
         return HALVES if self.state["first"] else ("net",)

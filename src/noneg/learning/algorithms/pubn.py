@@ -72,21 +72,17 @@ class PUbN(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start with stage 1."""
-        self.state |= {"second": self.bench, "least": float("inf"), "eta": 1.0}
+        self.state |= {"first": not self.bench, "least": float("inf"), "eta": 1.0}
         for name, x in (("pos", data.pos), ("unl", data.unl)):
             self.state[name] = torch.zeros(len(x), device=self.device)
 
-    def ready(self) -> bool:
-        """Return whether stage 2 has begun."""
-        return bool(self.state["second"])
-
     def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
-        return ("net",) if self.state["second"] else ("first",)
+        return ("first",) if self.state["first"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Keep the best stage 1 network; at the end of stage 1, use it to weight the rows."""
-        if self.state["second"]:
+        if not self.state["first"]:
             return
         self._keep(epoch.validation)
         if epoch.after(self.first_stage):
@@ -95,7 +91,7 @@ class PUbN(Algorithm):
             self.state["unl"] = torch.sigmoid(self.margins(epoch.data.unl, sigma))
             level = self.tau * (1.0 - self.task.prior)
             self.state["eta"] = float(_quantile(self.state["unl"], level))
-            self.state["second"] = True
+            self.state["first"] = False
 
     def _keep(self, validation: PUData | None) -> None:
         first, value = self.players["first"], -float("inf")

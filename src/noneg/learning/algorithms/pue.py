@@ -73,10 +73,6 @@ class PUe(Algorithm):
         """Start with the propensity network."""
         self.state |= {"first": True, "weight": torch.ones(data.n_pos, device=self.device)}
 
-    def ready(self) -> bool:
-        """Return whether the classifier is being trained."""
-        return not self.state["first"]
-
     def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
         return ("propensity",) if self.state["first"] else ("net",)

@@ -79,10 +79,6 @@ class RobustPU(Algorithm):
         self.state["pos"] = torch.ones(data.n_pos, device=self.device)
         self.state["unl"] = torch.ones(data.n_unl, device=self.device)
 
-    def ready(self) -> bool:
-        """Return whether pre-training is over."""
-        return not self.state["first"]
-
     def start_epoch(self, epoch: Epoch) -> None:
         """Refresh the weights at the start of an episode."""
         over = epoch.number >= _BENCH_FIRST if self.bench else epoch.after(self.first_stage)
