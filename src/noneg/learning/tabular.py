@@ -19,7 +19,6 @@ from scipy.optimize import brentq
 from scipy.sparse import issparse
 from scipy.special import expit
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_predict
 from sklearn.utils import _safe_indexing, check_array, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
@@ -32,6 +31,8 @@ from noneg.randomness import stream
 from noneg.recalibration.recalibrated import weight_options
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from noneg.arrays import Floats, Places
 
 # Trees can return probabilities of exactly 0 and 1, whose log odds are infinite.
@@ -71,12 +72,12 @@ class Wrapper(PUEstimator):
         return tags
 
 
-def weighting(model: Any, weight: Floats | None) -> dict[str, Any]:  # noqa: ANN401
-    """Return how to pass weights to a classifier's fit; it must accept them."""
+def fit_weighted(model: Any, X: Any, y: NDArray[Any], weight: Floats | None) -> Any:  # noqa: ANN401
+    """Fit a classifier with weights, which it must accept."""
     options = {} if weight is None else weight_options(model, weight)
     if options is None:
         raise InputError("estimator", "must accept sample_weight", value=type(model).__name__)
-    return options
+    return model.fit(X, y, **options)
 
 
 @dataclass(eq=False, repr=False)
@@ -154,8 +155,8 @@ class WeightedPU(Wrapper):
         weight = mass[index] * np.append(w[positive], 1.0 - w[unlabeled])
         used = weight > 0.0
         weight = weight[used] / weight[used].mean()
-        model, X = self._new(self.random_state), _safe_indexing(rows.X, index[used])
-        self.estimator_ = model.fit(X, y[used], **weighting(model, weight))
+        X = _safe_indexing(rows.X, index[used])
+        self.estimator_ = fit_weighted(self._new(self.random_state), X, y[used], weight)
 
     def _default(self, seed: int) -> Any:  # noqa: ANN401
         from sklearn.ensemble import HistGradientBoostingClassifier
@@ -163,13 +164,19 @@ class WeightedPU(Wrapper):
         return HistGradientBoostingClassifier(random_state=seed)
 
     def _out_of_fold(self, rows: Rows) -> Floats:
+        out = np.full(len(rows), rows.flags.mean())
         folds = self._folds(rows, check_count(self.folds, "folds", 2))
-        if not folds:
-            return np.full(len(rows), rows.flags.mean())
-        model, y = self._new(self.random_state), rows.flags.astype(int)
-        known = {"method": "predict_proba", "n_jobs": self.n_jobs, "cv": folds}
-        found = cross_val_predict(model, rows.X, y, params=weighting(model, rows.weight), **known)
-        return np.asarray(found[:, 1], dtype=np.float64)
+        found = Parallel(n_jobs=self.n_jobs)(
+            delayed(self._scored)(rows.take(train), rows.take(test).X) for train, test in folds
+        )
+        for (_, test), score in zip(folds, found, strict=True):
+            out[test] = score
+        return out
+
+    def _scored(self, train: Rows, held: Any) -> Floats:  # noqa: ANN401
+        model = self._new(self.random_state)
+        fit_weighted(model, train.X, train.flags.astype(int), train.weight)
+        return np.asarray(model.predict_proba(held)[:, 1], dtype=np.float64)
 
     def _positive(self, X: Any) -> Floats:  # noqa: ANN401
         return np.asarray(self.estimator_.predict_proba(X)[:, 1], dtype=np.float64)

@@ -72,22 +72,19 @@ def set_up(run: RunConfig) -> Setup:
     """
     if run.algorithm not in METHODS:
         raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
-    kind = ALGORITHMS[run.algorithm]
-    batch = find_plan(run.dataset).batch
-    options = dict(run.options)
-    rate = options.pop("lr", None)
-    if run.configuration == 0:
-        found = kind(variant=run.variant, **options)
-        return Setup(found, rate or LEARNING_RATE, batch, options)
 
     def random(name: str) -> np.random.Generator:
         return stream(run.configuration, f"hyperparameter {name}")
 
-    drawn = {name: search.draw(random(name)) for name, search in space(kind).items()}
-    smaller = batch // 2 ** int(random("batch").integers(3))
-    drawn |= options
-    rate = rate or SEARCHED_RATE.draw(random("lr"))
-    return Setup(kind(variant=run.variant, **drawn), rate, smaller, drawn)
+    kind, batch = ALGORITHMS[run.algorithm], find_plan(run.dataset).batch
+    drawn: dict[str, Any] = {"lr": LEARNING_RATE}
+    if run.configuration:
+        searched = space(kind) | {"lr": SEARCHED_RATE}
+        drawn = {name: search.draw(random(name)) for name, search in searched.items()}
+        batch //= 2 ** int(random("batch").integers(3))
+    drawn |= dict(run.options)
+    rate = drawn.pop("lr")
+    return Setup(kind(variant=run.variant, **drawn), rate, batch, drawn)
 
 
 def is_possible(run: RunConfig) -> bool:

@@ -10,8 +10,8 @@ from torch.nn.functional import softplus
 
 from noneg.errors import InputError
 from noneg.learning.contract import Algorithm, Batch, Epoch, PUData
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
+from noneg.learning.task import soft_cross_entropy
 
 
 @dataclass(kw_only=True, eq=False)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
-from noneg.learning.losses import find_loss, pu_risks, with_ascent
 from noneg.learning.networks import new_network
+from noneg.learning.task import find_loss, pu_risks, with_ascent
 
 # Value that the benchmark's code uses for 1 - prior - rho on all data sets.
 _BENCH_REST = 0.3

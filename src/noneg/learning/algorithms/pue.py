@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Epoch, PUData, hyper
-from noneg.learning.losses import non_negative
 from noneg.learning.networks import margin, new_network
+from noneg.learning.task import non_negative
 
 # Propensities below this would give individual rows nearly all the weight.
 LEAST_PROPENSITY = 0.02

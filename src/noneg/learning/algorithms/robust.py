@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
-from noneg.learning.losses import find_loss, non_negative, pu_risks, with_ascent
+from noneg.learning.task import find_loss, non_negative, pu_risks, with_ascent
 
 # If the mean weight of a class is below this, all of its rows get weight 1.
 _LEAST_WEIGHT = 1e-3
