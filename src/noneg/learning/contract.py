@@ -326,9 +326,9 @@ class Algorithm:
         """Draw a number from the Beta(alpha, alpha) distribution."""
         return torch.tensor(self.random.beta(alpha, alpha), dtype=torch.float64)
 
-    def draw_order(self, n: int, out: Tensor | None = None) -> Tensor:
+    def draw_order(self, n: int) -> Tensor:
         """Draw a random permutation of n rows."""
-        return torch.randperm(n, generator=self.generator, out=out)
+        return torch.randperm(n, generator=self.generator)
 
     def draw_uniform(self, n: int) -> Tensor:
         """Draw n uniform numbers from 0 to 1."""

@@ -12,7 +12,7 @@ import math
 import time
 from collections import defaultdict
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -30,7 +30,7 @@ from noneg.lab.bench.protocol import RunConfig, find_plan, open_runs, write_reco
 with optional("noneg bench run"):
     import torch
 
-    from noneg.lab.bench.criteria import probabilities
+    from noneg.lab.bench.criteria import Criteria, probabilities
     from noneg.lab.bench.population import Member, Population
     from noneg.lab.bench.work import (
         LEFT,
@@ -198,11 +198,13 @@ def make_member(run: RunConfig, device: str | None, precision: Precision = "floa
     rows = rows_of(run)
     with started(run, rows, device=device, precision=precision) as begun:
         random = torch.get_rng_state()
-    held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
-    labels = torch.from_numpy(rows.validation.labels)
-    return Member(begun, torch.from_numpy(np.concatenate(held)), labels, random)
+    n_pos, labels, _, _, prior, setting = facts(run, rows)
+    held = np.concatenate([rows.validation.positive, rows.validation.unlabeled, rows.test.rows])
+    criteria = Criteria(n_pos, len(labels), prior, setting)
+    return Member(begun, torch.from_numpy(held), torch.from_numpy(labels), criteria, random)
 
 
+@dataclass(eq=False)
 class Crew:
     """Populations that train in parallel, and the processes that measure their checkpoints.
 
@@ -216,18 +218,16 @@ class Crew:
         Number of processes for measuring.
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        device: str | None = None,
-        precision: Precision = "float32",
-        jobs: int = 1,
-    ) -> None:
-        self.folder, self.device, self.precision = folder, device, precision
+    folder: str | os.PathLike[str]
+    _: KW_ONLY
+    device: str | None = None
+    precision: Precision = "float32"
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
         self.pool: Executor | None = None
-        if jobs > 1:
-            self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+        if self.jobs > 1:
+            self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"))
         self.going: list[tuple[Family, Population]] = []
         self.waiting: list[tuple[RunConfig, dict[str, Any], Future[Any]]] = []
         self.ended: list[str] = []

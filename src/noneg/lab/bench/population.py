@@ -79,6 +79,8 @@ class Member:
         Rows to score: validation positives first, then unlabeled validation rows and test rows.
     labels : Tensor
         Hidden labels of the unlabeled validation rows, used only for the oracle criterion.
+    criteria : Criteria
+        Selection criteria, as functions of the scores of the validation rows.
     random : Tensor
         State of torch's random generator after the run began.
     """
@@ -86,6 +88,7 @@ class Member:
     run: Run
     held: Tensor
     labels: Tensor
+    criteria: Criteria
     random: Tensor
 
 
@@ -171,15 +174,9 @@ class Population:
 
     def _stack_held(self, members: Sequence[Member]) -> None:
         """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
-        held_out, prior = self.runs[0].validation, self.task.population_prior
-        if held_out is None or prior is None:
-            raise InputError(
-                "validation", "must be given: a population needs held-out rows and a prior."
-            )
         self.held = torch.stack([one.held for one in members]).to(self.device)
         labels = torch.stack([one.labels for one in members]).to(self.device)
-        criteria = Criteria(held_out.n_pos, held_out.n_unl, prior, self.task.setting)
-        self.checkpoints = Checkpoints(criteria, labels, self.held.shape[1])
+        self.checkpoints = Checkpoints(members[0].criteria, labels, self.held.shape[1])
 
     def _differing(self) -> Stack:
         """Return the hyperparameters that differ between members, as vectors."""
@@ -187,9 +184,6 @@ class Population:
         for item in fields(self.template):
             values = [getattr(run.algorithm, item.name) for run in self.runs]
             if any(value != values[0] for value in values):
-                if not all(isinstance(value, float) for value in values):
-                    msg = f"of one population must share one {item.name}, got {set(values)}."
-                    raise InputError("runs", msg)
                 found[item.name] = torch.tensor(values, device=self.device)
         return found
 

@@ -130,22 +130,10 @@ def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[An
 def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
     """Return the random numbers for the next steps, as single steps would draw them."""
     # Beta draws have a separate generator; a step uses only one of the other two kinds.
-    made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
-    return [made[name](algorithm, argument, steps) for name, argument in draws]
-
-
-def _betas(algorithm: Algorithm, alpha: float, steps: int) -> Tensor:
-    """Return numbers in single precision, like the rows that they multiply."""
-    drawn = algorithm.random.beta(alpha, alpha, steps)
-    return torch.from_numpy(drawn).float()
-
-
-def _orders(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    found = torch.empty(steps, n, dtype=torch.int64)
-    for row in found.unbind():
-        algorithm.draw_order(n, row)
-    return found
-
-
-def _uniforms(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    return algorithm.draw_uniform(steps * n).reshape(steps, n)
+    made: dict[str, Callable[[Any], Tensor]] = {
+        # In single precision, like the rows that they multiply.
+        "draw_beta": lambda a: torch.from_numpy(algorithm.random.beta(a, a, steps)).float(),
+        "draw_order": lambda n: torch.stack([algorithm.draw_order(n) for _ in range(steps)]),
+        "draw_uniform": lambda n: algorithm.draw_uniform(steps * n).reshape(steps, n),
+    }
+    return [made[name](argument) for name, argument in draws]
