@@ -95,6 +95,7 @@ def _letters(*words: str) -> tuple[tuple[int, ...], ...]:
 
 _VEHICLES_AND_OTHERS = ((0, 1, 2, 8, 9), (2, 3, 5, 7, 9))
 _DIGITS = ((4, 5, 7, 8, 9), (1, 4, 6, 8, 9))
+_LETTERS = _letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ")
 _BINARY = ((1,), (0,))
 
 # The benchmark's four data sets, followed by others.
@@ -105,19 +106,9 @@ PLANS: dict[str, Plan] = {
     ),
     "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels", view="turned"),
     # Features are small integers; the benchmark does not scale them.
-    "letter": Plan(
-        classes=26,
-        rows=13_000,
-        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
-        kind="raw",
-    ),
+    "letter": Plan(classes=26, rows=13_000, cases=_LETTERS, kind="raw"),
     # The same rows with standardized features.
-    "letter-standardized": Plan(
-        classes=26,
-        rows=13_000,
-        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
-        source="letter",
-    ),
+    "letter-standardized": Plan(classes=26, rows=13_000, cases=_LETTERS, source="letter"),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
     "digits": Plan(classes=10, rows=1000, cases=_DIGITS, kind="pixels", batch=32),
     "breast_cancer": Plan(classes=2, rows=300, cases=_BINARY, batch=32),
