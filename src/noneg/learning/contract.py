@@ -78,6 +78,7 @@ from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
+    from torch import nn
 
 from noneg.learning.networks import margin
 from noneg.learning.task import make_task
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy as np
-    from torch import Tensor, nn
+    from torch import Tensor
     from torch.optim import Optimizer
 
     from noneg.checks import Setting
@@ -266,6 +267,11 @@ class Algorithm:
         return next(p.device for module in self.players.values() for p in module.parameters())
 
     @property
+    def networks(self) -> Networks:
+        """All players and frozen modules as one module."""
+        return Networks(self)
+
+    @property
     def bench(self) -> bool:
         """Whether this is the benchmark version."""
         return self.variant == "bench"
@@ -350,8 +356,7 @@ class Algorithm:
 
     def to(self, device: str | torch.device) -> Self:
         """Move the networks and the state to a device."""
-        for module in (*self.players.values(), *self.frozen.values()):
-            module.to(device)
+        self.networks.to(device)
         self.state = _moved(self.state, torch.device(device))
         return self
 
@@ -374,6 +379,22 @@ class Algorithm:
         self.state = _moved(saved["state"], self.device)
         self.random.bit_generator.state = json.loads(saved["random"])
         self.generator.set_state(saved["generator"])
+
+
+class Networks(nn.Module):
+    """All networks of an algorithm; its forward pass calls a function.
+
+    With `torch.func.functional_call`, the function uses other weights.
+    """
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        super().__init__()
+        self.players = nn.ModuleDict(algorithm.players)
+        self.frozen = nn.ModuleDict(algorithm.frozen)
+
+    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Call a function with the current weights."""
+        return work()
 
 
 def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:

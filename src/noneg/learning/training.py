@@ -456,8 +456,7 @@ class Run:
         if self.best["state"] is not None:
             algorithm.load_state_dict(self.best["state"])
             kept = self.best["step"]
-        for module in (*algorithm.players.values(), *algorithm.frozen.values()):
-            module.eval()
+        algorithm.networks.eval()
         with torch.no_grad():
             algorithm.before_scoring(self.data)
         return Fit(algorithm, self.history, kept, self.step, seconds, self.diverged)

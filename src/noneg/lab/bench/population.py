@@ -33,7 +33,6 @@ from noneg.lab.bench.programs import (
     DRAWS,
     Program,
     Reads,
-    Shell,
     branch_of,
     drawn_by,
     is_data,
@@ -117,7 +116,7 @@ class Population:
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
         self.template.frozen = copy.deepcopy(first.algorithm.frozen)
-        self.shell = Shell(self.template)
+        self.shell = self.template.networks
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._state: Stack = {}
         self._stack_weights()
@@ -140,7 +139,7 @@ class Population:
 
     def _stack_weights(self) -> None:
         """Stack the weights, and make the members' networks slices of them."""
-        shells = [Shell(run.algorithm) for run in self.runs]
+        shells = [run.algorithm.networks for run in self.runs]
         self.buffers = _stack([dict(shell.named_buffers()) for shell in shells])
         self.weights = _stack([dict(shell.named_parameters()) for shell in shells])
         for name, whole in self.weights.items():

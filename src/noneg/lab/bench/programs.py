@@ -10,7 +10,7 @@ from noneg.extras import optional
 
 with optional("noneg bench run"):
     import torch
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from noneg.learning.contract import Algorithm, torch_generator
     from noneg.learning.training import RowStream
@@ -41,19 +41,6 @@ class Reads(dict[str, Any]):
         """Remove an entry and return it."""
         self.names.add(name)
         return super().pop(name, *default)
-
-
-class Shell(nn.Module):
-    """All networks of an algorithm, so that `functional_call` can replace their weights."""
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        super().__init__()
-        self.players = nn.ModuleDict(algorithm.players)
-        self.frozen = nn.ModuleDict(algorithm.frozen)
-
-    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Call a function with the current weights."""
-        return work()
 
 
 @dataclass(eq=False)
