@@ -62,8 +62,6 @@ if TYPE_CHECKING:
     Inputs = tuple[Tensor, Tensor, Tensor, list[Tensor]]
 
 MOMENTUM = 0.9
-# Approximate number of steps whose rows are uploaded to the device at once.
-WINDOW = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,12 +156,9 @@ class Population:
         self.view = cast("Any", self.runs[0].data.weak)
         self.longest = min(self.length, self.every, self.total)
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.loss = torch.zeros(m, device=self.device)
-        self.clock, self.origin = torch.zeros_like(self.at), torch.zeros_like(self.at)
-        # Rows and views come in windows of whole checkpoints, to keep uploads rare.
-        self.window = min(self.every * -(-WINDOW // self.every), self.total)
-        self._given: Stack = {}
-        self._drawn: dict[int, Tensor] = {}
+        self.loss, self.clock = torch.zeros(m, device=self.device), torch.zeros_like(self.at)
+        self.plans = [self._plan(run) for run in self.runs]
+        self._given: dict[Any, Tensor] = {}
         if self.view is not None:
             views = torch.arange(self.view.count)
             self.sources = self.view.sources(views, self.shape).to(self.device)
@@ -208,8 +203,6 @@ class Population:
         """Train to the next checkpoint, and score the held-out rows."""
         stop = min(self.step + self.every - self.step % self.every, self.total)
         with _on(self.stream):
-            if self.step % self.window == 0:
-                self._turn_window()
             while self.step < stop:
                 if self.step % self.length == 0:
                     self._start_epoch()
@@ -286,15 +279,14 @@ class Population:
 
     def _step(self, program: Program) -> None:
         """Update all members once, with the rows and random numbers at the current position."""
-        place = self.clock - self.origin
-        now = {name: part.index_select(0, place)[0].long() for name, part in self._given.items()}
-        progress = (self.clock / self.total)[0]
-        rows = now["row"] + self.offset
+        names = *self.plans[0], *program.draws
+        now = {name: self._given[name].index_select(0, self.at)[0] for name in names}
+        row, draws = now["row"].long(), [now[name] for name in program.draws]
+        rows, progress = row + self.offset, (self.clock / self.total)[0]
         plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, *self.shape)
         x = self._seen(plain, now.get("weak"))
         strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
-        draws = [self._drawn[k].index_select(0, self.at)[0] for k in range(len(program.draws))]
-        given = (x, strong, now["row"], draws), self._state_of(program)
+        given = (x, strong, row, draws), self._state_of(program)
         loss = self.loss
         for player in program.turns:
             half = HALVES.get(self.runs[0].trainer.precision)
@@ -329,7 +321,7 @@ class Population:
 
     def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
         """Return the rows with the augmentation applied."""
-        return x if which is None else rearrange(x, self.sources[which], self.black)
+        return x if which is None else rearrange(x, self.sources[which.long()], self.black)
 
     def _each(
         self,
@@ -435,16 +427,7 @@ class Population:
 
     # Rows and random numbers.
 
-    def _turn_window(self) -> None:
-        """Upload the rows and views for the next steps to the device."""
-        stop = min(self.step + self.window, self.total)
-        plans = [self._plans(run) for run in self.runs]
-        for name in plans[0]:
-            found = torch.stack([plan[name][self.step : stop] for plan in plans], 1)
-            self._upload(self._given, name, found, self.window)
-        self.origin.fill_(self.step)
-
-    def _plans(self, run: Run) -> Stack:
+    def _plan(self, run: Run) -> Stack:
         """Return a member's rows and views for all steps; they do not depend on the method."""
         data, seed = run.data, run.trainer.seed
         found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
@@ -455,18 +438,21 @@ class Population:
         return found | dict(zip(kinds, views.unbind(1), strict=True))
 
     def _fill(self, program: Program, steps: int) -> None:
-        """Draw each member's random numbers for the next steps."""
-        drawn = [drawn_by(run.algorithm, program.draws, steps) for run in self.runs]
-        for k in range(len(program.draws)):
-            found = torch.stack([one[k] for one in drawn], 1)
-            self._upload(self._drawn, k, found, self.longest)
+        """Upload each member's rows, views and random numbers for the next steps."""
+        found: list[dict[Any, Tensor]] = []
+        now = slice(self.step, self.step + steps)
+        for run, plan in zip(self.runs, self.plans, strict=True):
+            drawn: dict[Any, Tensor] = drawn_by(run.algorithm, program.draws, steps)
+            found.append({name: part[now] for name, part in plan.items()} | drawn)
+        for name in found[0]:
+            self._upload(name, torch.stack([one[name] for one in found], 1))
         self.at.zero_()
 
-    def _upload(self, into: dict[Any, Tensor], name: object, found: Tensor, length: int) -> None:
+    def _upload(self, name: object, found: Tensor) -> None:
         """Copy the numbers for several steps to the program's input buffer."""
-        place, shape = into.get(name), (length, *found.shape[1:])
+        place, shape = self._given.get(name), (self.longest, *found.shape[1:])
         if place is None or place.shape != shape or place.dtype != found.dtype:
-            place = into[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
+            place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
             self._forget()
         place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
 

@@ -114,7 +114,7 @@ def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[An
     return draw
 
 
-def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
+def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> dict[tuple[str, Any], Tensor]:
     """Return the random numbers for the next steps, as single steps would draw them."""
     # Beta draws have a separate generator; a step uses only one of the other two kinds.
     made: dict[str, Callable[[Any], Tensor]] = {
@@ -123,4 +123,4 @@ def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
         "draw_order": lambda n: torch.stack([algorithm.draw_order(n) for _ in range(steps)]),
         "draw_uniform": lambda n: algorithm.draw_uniform(steps * n).reshape(steps, n),
     }
-    return [made[name](argument) for name, argument in draws]
+    return {(name, argument): made[name](argument) for name, argument in draws}
