@@ -18,7 +18,7 @@ P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 3.0, 6)
 
 def make(name, *, first=False, share=None, **options):
     p3mix = begin(name, P, U, TASK, **options)
-    p3mix.state["random"] = first
+    p3mix.state["first"] = first
     if share is not None:
         p3mix.random = Beta(share)
     return p3mix

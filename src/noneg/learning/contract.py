@@ -43,7 +43,7 @@ docstring cites the paper with equation numbers and explains the meaning of the 
    new weights, and ``copy.deepcopy`` one with the same weights. `turns` returns the players to
    update in a step, in order. Do not replace a module later; load a ``state_dict`` into it. To
    train several modules with one optimizer, put them into one ``nn.ModuleDict`` player. While
-   ``self.state["first"]`` is true, training of the predicting network has not begun, and
+   ``self.state["first_stage"]`` is true, training of the predicting network has not begun, and
    checkpoints do not score; override `ready` for other conditions.
 6. **Schedules** use ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``, never a
    step count. Warm-ups end with ``epoch.after(share)``, which keeps them long enough. Multi-stage
@@ -299,7 +299,7 @@ class Algorithm:
 
     def ready(self) -> bool:
         """Return whether training of the predictor has begun; before, checkpoints do not score."""
-        return not self.state.get("first", False)
+        return not self.state.get("first_stage", False)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss that the player minimizes."""

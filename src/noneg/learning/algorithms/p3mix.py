@@ -94,12 +94,12 @@ class P3MIXC(Algorithm):
     corrects = True
 
     def prepare(self, data: PUData) -> None:
-        """Pair rows at random; fill the pool with positives, which the first epoch replaces."""
-        self.state |= {"random": True, "pool": data.pos[: self.pool]}
+        """Fill the pool with arbitrary positives; the first epoch replaces them."""
+        self.state |= {"first": True, "pool": data.pos[: self.pool]}
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Find the positives with the largest entropy, that is, the smallest absolute margins."""
-        self.state["random"] = epoch.number < self.first_epochs
+        self.state["first"] = epoch.number < self.first_epochs
         size = min(self.pool, epoch.data.n_pos)
         near = self.margins(epoch.data.pos).abs().topk(size, largest=False).indices
         self.state["pool"] = epoch.data.pos[near]
@@ -121,7 +121,7 @@ class P3MIXC(Algorithm):
 
     def labels(self, q: Tensor) -> Tensor:
         """Return labels for unlabeled rows with predictions q."""
-        if self.state["random"] or not self.corrects:
+        if self.state["first"] or not self.corrects:
             return torch.zeros_like(q)
         return (q >= self.gamma).float()
 
@@ -129,7 +129,7 @@ class P3MIXC(Algorithm):
         """Draw a partner for each of n positives and each unlabeled row with predictions q."""
         share, size = self.draw_beta(self.alpha).to(q.device), n + len(q)
         share, positives = torch.maximum(share, 1.0 - share), torch.zeros(n, device=q.device).bool()
-        if self.state["random"]:
+        if self.state["first"]:
             row = self.draw_order(size).to(q.device)
             return Pairs(row, torch.zeros(size, device=q.device).bool(), share)
         near = torch.cat([positives, (q > 1.0 - self.gamma) & (q < self.gamma)])

@@ -72,17 +72,17 @@ class PUbN(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start with stage 1."""
-        self.state |= {"first": not self.bench, "least": float("inf"), "eta": 1.0}
+        self.state |= {"first_stage": not self.bench, "least": float("inf"), "eta": 1.0}
         for name, x in (("pos", data.pos), ("unl", data.unl)):
             self.state[name] = torch.zeros(len(x), device=self.device)
 
     def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
-        return ("first",) if self.state["first"] else ("net",)
+        return ("first",) if self.state["first_stage"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Keep the best stage 1 network; at the end of stage 1, use it to weight the rows."""
-        if not self.state["first"]:
+        if not self.state["first_stage"]:
             return
         self._keep(epoch.validation)
         if epoch.after(self.first_stage):
@@ -91,7 +91,7 @@ class PUbN(Algorithm):
             self.state["unl"] = torch.sigmoid(self.margins(epoch.data.unl, sigma))
             level = self.tau * (1.0 - self.task.prior)
             self.state["eta"] = float(_quantile(self.state["unl"], level))
-            self.state["first"] = False
+            self.state["first_stage"] = False
 
     def _keep(self, validation: PUData | None) -> None:
         first, value = self.players["first"], -float("inf")

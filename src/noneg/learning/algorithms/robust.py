@@ -75,7 +75,7 @@ class RobustPU(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start pre-training with unit weights."""
-        self.state |= {"first": True, "begun": 0}
+        self.state |= {"first_stage": True, "begun": 0}
         self.state["pos"] = torch.ones(data.n_pos, device=self.device)
         self.state["unl"] = torch.ones(data.n_unl, device=self.device)
 
@@ -84,8 +84,8 @@ class RobustPU(Algorithm):
         over = epoch.number >= _BENCH_FIRST if self.bench else epoch.after(self.first_stage)
         if not over:
             return
-        if self.state["first"]:
-            self.state |= {"first": False, "begun": epoch.number}
+        if self.state["first_stage"]:
+            self.state |= {"first_stage": False, "begun": epoch.number}
         since = epoch.number - int(self.state["begun"])
         if since % self.episode == 0:
             self._weigh(epoch, since // self.episode)
@@ -112,7 +112,7 @@ class RobustPU(Algorithm):
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the risk for the current stage."""
         p, u = self.scores(batch)
-        if self.state["first"]:
+        if self.state["first_stage"]:
             loss = find_loss("logistic" if self.bench else "sigmoid")
             risk = non_negative if self.bench else with_ascent
             return risk(*pu_risks(p, u, self.task, loss))
