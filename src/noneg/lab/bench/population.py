@@ -216,22 +216,22 @@ class Population:
             self.stream.synchronize()
 
     def _start_epoch(self) -> None:
-        for m, run in enumerate(self.runs):
+        for run in self.runs:
             run.step = self.step
-            if self._moved and m not in self.errors:
-                self._apart(m, run.start_epoch)
         if self._moved:
+            self._apart(lambda run: run.start_epoch())
             self._refresh_optimizers()
 
-    def _apart(self, m: int, work: Callable[[], None]) -> None:
-        """Run a function for one member; an error affects only that member."""
+    def _apart(self, work: Callable[[Run], None]) -> None:
+        """Run a function for each member; an error affects only that member."""
         was = torch.get_rng_state()
-        torch.set_rng_state(self._random[m])
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - whatever a member raises is its result
-            self.errors[m] = error
-        self._random[m] = torch.get_rng_state()
+        for m in set(range(len(self))) - set(self.errors):
+            torch.set_rng_state(self._random[m])
+            try:
+                work(self.runs[m])
+            except Exception as error:  # noqa: BLE001 - whatever a member raises is its result
+                self.errors[m] = error
+            self._random[m] = torch.get_rng_state()
         torch.set_rng_state(was)
 
     def _refresh_optimizers(self) -> None:
@@ -378,7 +378,7 @@ class Population:
 
     def _discover(self, kind: str, turns: tuple[str, ...]) -> Program:
         """Find out what a step requires, by running one and discarding it."""
-        twin = copy.deepcopy(self.runs[0].algorithm)
+        twin: Any = copy.deepcopy(self.runs[0].algorithm)
         reads, draws, before = Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
         twin.state = reads
         if kind == "score":
@@ -461,10 +461,8 @@ class Population:
     def _score(self) -> None:
         """Score all held-out rows, and keep the best scores so far for each criterion."""
         if self._prepares:
-            for m, run in enumerate(self.runs):
-                if m not in self.errors:
-                    with torch.no_grad():
-                        self._apart(m, partial(run.algorithm.before_scoring, run.data))
+            with torch.no_grad():
+                self._apart(lambda run: run.algorithm.before_scoring(run.data))
         self.checkpoints.begin(self.step, self.loss, self.weights.values())
         if self.runs[0].algorithm.ready():
             program = self._program("score")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Draws = list[tuple[str, Any]]
 
 
-class Reads(dict[str, Any]):
+class Reads(UserDict[str, Any]):
     """A state that records which of its entries were read."""
 
     def __init__(self, state: dict[str, Any]) -> None:
@@ -31,16 +32,6 @@ class Reads(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
         self.names.add(name)
         return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        """Return an entry, or the default."""
-        self.names.add(name)
-        return super().get(name, default)
-
-    def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
-        """Remove an entry and return it."""
-        self.names.add(name)
-        return super().pop(name, *default)
 
 
 @dataclass(eq=False)
