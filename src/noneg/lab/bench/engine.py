@@ -198,10 +198,11 @@ def make_member(run: RunConfig, device: str | None, precision: Precision = "floa
     rows = rows_of(run)
     with started(run, rows, device=device, precision=precision) as begun:
         random = torch.get_rng_state()
-    n_pos, labels, _, _, prior, setting = facts(run, rows)
+    known = facts(run, rows)
     held = np.concatenate([rows.validation.positive, rows.validation.unlabeled, rows.test.rows])
-    criteria = Criteria(n_pos, len(labels), prior, setting)
-    return Member(begun, torch.from_numpy(held), torch.from_numpy(labels), criteria, random)
+    criteria = Criteria(known.n_pos, known.labels.size, known.prior, known.setting)
+    labels = torch.from_numpy(known.labels)
+    return Member(begun, torch.from_numpy(held), labels, criteria, random)
 
 
 @dataclass(eq=False)
@@ -330,7 +331,7 @@ class Crew:
                 continue
             logits = {step: torch.from_numpy(kept[places[step], m]) for step in sorted(places)}
             scores = {step: probabilities(one).numpy() for step, one in logits.items()}
-            history = self._submit(measure_all, scores, *facts(run, rows_of(run)))
+            history = self._submit(measure_all, scores, facts(run, rows_of(run)))
             self.waiting.append((run, times | known | {"diverged": not finite[m]}, history))
 
     def _submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:  # noqa: ANN401

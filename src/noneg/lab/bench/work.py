@@ -15,7 +15,7 @@ from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
 from noneg.lab.bench.draws import Draw, draw
-from noneg.lab.bench.measures import measure
+from noneg.lab.bench.measures import Facts, measure
 from noneg.lab.bench.protocol import RunConfig, find_plan, write_record
 from noneg.randomness import stream
 
@@ -244,11 +244,10 @@ def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
     return lambda: networks.MLP(width)
 
 
-def facts(run: RunConfig, rows: Draw) -> tuple[Any, ...]:
-    """Return what `measure` must know about the rows in addition to their scores."""
-    held, test = rows.validation, rows.test
-    labels = len(held.positive), held.labels, test.labels, test.weight
-    return *labels, told_prior(run, rows), run.setting
+def facts(run: RunConfig, rows: Draw) -> Facts:
+    """Return what is known about the held-out rows of a run."""
+    held, test, prior = rows.validation, rows.test, told_prior(run, rows)
+    return Facts(len(held.positive), held.labels, test.labels, test.weight, prior, run.setting)
 
 
 def _monitor(run: RunConfig, rows: Draw) -> Monitor:
@@ -260,7 +259,7 @@ def _monitor(run: RunConfig, rows: Draw) -> Monitor:
         if not algorithm.ready():
             return {}
         logits = torch.cat([algorithm.decision(x.to(algorithm.device)) for x in parts])
-        return measure(probabilities(logits).cpu().numpy(), step, *known)
+        return measure(probabilities(logits).cpu().numpy(), step, known)
 
     return monitor
 
