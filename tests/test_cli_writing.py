@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from noneg.cli import main
 from noneg.lab.bench import RunConfig
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.protocol import write_record
 from noneg.recalibration import Platt
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write

@@ -65,7 +65,7 @@ ASKED = {
         *(f"noneg.learning.{name}" for name in ("Trainer", "algorithms", "networks", "train")),
         *(
             f"import noneg.learning.{name}"
-            for name in ("algorithms", "networks", "views", "contract", "losses", "training")
+            for name in ("algorithms", "networks", "views", "contract", "task", "training")
         ),
         "import noneg.lab.sgld",
         "noneg.torch",

@@ -16,9 +16,8 @@ from experiments.study import command
 from experiments.tables import Row
 from noneg.lab.sgld import SGLD, Annealing
 from noneg.lab.supersample import PUSupersample, pick
-from noneg.learning.losses import find_loss, pu_risks, soft_cross_entropy
 from noneg.learning.networks import CNN, resnet18
-from noneg.learning.task import make_task
+from noneg.learning.task import find_loss, make_task, pu_risks, soft_cross_entropy
 
 # Tables 3 and 4 of the paper; the inverse temperature is that of the code it is based on.
 BATCH = {"adam": 128, "sgd": 64, "sgld": 100, "sgld-code": 100}

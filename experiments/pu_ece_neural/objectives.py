@@ -10,8 +10,7 @@ from torch import Tensor
 
 from noneg.learning.algorithms import NNPU, NNPUGA
 from noneg.learning.contract import Algorithm, Batch, View
-from noneg.learning.losses import find_loss
-from noneg.learning.task import make_task
+from noneg.learning.task import find_loss, make_task
 from noneg.randomness import stream
 
 EPOCHS, BATCH, WEIGHT_DECAY = 100, 256, 2.5e-4

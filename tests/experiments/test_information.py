@@ -40,8 +40,8 @@ def test_three_ways_to_convolve_train_the_same_networks(few, monkeypatch, kind):
 
 
 def test_a_network_of_an_ensemble_is_one_trained_alone(few):
-    from noneg.learning.losses import soft_cross_entropy
     from noneg.learning.networks import CNN, margin
+    from noneg.learning.task import soft_cross_entropy
 
     cell = analysis.Cell("mnist", "labeled", "sgd", 20, 1, 2, 2)
     rows, whole = ensemble.rows_of(cell, "cpu")

@@ -15,7 +15,7 @@ from experiments.training import benchmark, findings, plan
 from noneg.lab.bench import RunConfig, load_records
 from noneg.lab.bench.criteria import CRITERIA
 from noneg.lab.bench.measures import RECALIBRATED, TEST, criteria, find_sign
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.protocol import write_record
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import noneg
 import noneg.tables
 from noneg import PUScores, Sketch
 from noneg.lab.bench import RunConfig
-from noneg.lab.bench.records import load_records, read_record, write_record
+from noneg.lab.bench.protocol import load_records, read_record, write_record
 from noneg.recalibration import METHODS, load
 from noneg.recalibration.base import checksum
 

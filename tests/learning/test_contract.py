@@ -12,8 +12,8 @@ from learning.ranking import fit, least, make, ranking
 from noneg.learning import algorithms
 from noneg.learning.algorithms import ALGORITHMS, find_algorithm
 from noneg.learning.contract import Algorithm, Epoch, PUData, space
-from noneg.learning.losses import find_loss
 from noneg.learning.networks import CNN
+from noneg.learning.task import find_loss
 from noneg.randomness import stream
 
 CASES = [(name, variant) for name, kind in ALGORITHMS.items() for variant in kind.variants]

@@ -9,8 +9,7 @@ from learning.margins import batch, begin, loss_and_gradient
 from torch.nn.functional import binary_cross_entropy
 
 from noneg.learning.contract import Epoch, PUData
-from noneg.learning.losses import binary_entropy
-from noneg.learning.task import make_task
+from noneg.learning.task import binary_entropy, make_task
 
 TASK = make_task(6, 6, setting="two-sample", prior=0.3)
 P, U = torch.linspace(-1.0, 4.0, 6), torch.linspace(-3.0, 2.0, 6)

@@ -9,8 +9,7 @@ from learning.margins import begin, gradient, loss_and_gradient as margins_of
 from scipy.optimize import minimize
 from torch.nn.functional import softplus
 
-from noneg.learning.losses import LOSSES, binary_entropy, find_loss, pu_risks
-from noneg.learning.task import make_task
+from noneg.learning.task import LOSSES, binary_entropy, find_loss, make_task, pu_risks
 
 TASK = make_task(30, 70, setting="two-sample", prior=0.3)
 

@@ -8,9 +8,8 @@ from torch.nn.functional import binary_cross_entropy
 
 from noneg.learning.algorithms.p3mix import P3MIXE, Pairs
 from noneg.learning.contract import Epoch, PUData
-from noneg.learning.losses import binary_entropy
 from noneg.learning.networks import MLP
-from noneg.learning.task import make_task
+from noneg.learning.task import binary_entropy, make_task
 from noneg.learning.training import Trainer
 
 TASK = make_task(6, 6, setting="two-sample", prior=None)

@@ -29,7 +29,7 @@ def test_with_the_true_posterior_the_risk_is_the_supervised_one(eta, setting, wo
         p, u = f(data.pos), f(data.unl)
         task = make_task(len(p), len(u), setting=setting, prior=world.prior, correction="weighted")
         method = begin("pubn", p.float(), u.float(), task)
-        method.state |= {"second": True, "eta": eta}
+        method.state |= {"first_stage": False, "eta": eta}
         for name, x in (("pos", data.pos), ("unl", data.unl)):
             method.state[name] = torch.tensor(world.posterior(x.numpy()), dtype=torch.float32)
         value, _ = loss_and_gradient(method, p.float(), u.float())

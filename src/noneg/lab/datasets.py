@@ -63,7 +63,7 @@ SOURCES: dict[str, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Rows with true labels, split into training and test rows.
 
@@ -116,13 +116,7 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     else:
         raise InputError("name", f"must be one of {', '.join([*BUNDLED, *FILES])}", value=name)
     train, labels, test, test_labels = parts
-    return Dataset(
-        name=name,
-        X_train=train,
-        y_train=labels.astype(np.int64),
-        X_test=test,
-        y_test=test_labels.astype(np.int64),
-    )
+    return Dataset(name, train, labels.astype(np.int64), test, test_labels.astype(np.int64))
 
 
 def _read(name: str, folder: str | os.PathLike[str] | None) -> Parts:

@@ -36,26 +36,18 @@ if TYPE_CHECKING:
     from noneg.learning.training import Fit as Fit, Trainer as Trainer, train as train
 
 # Imported on first use, so that estimators that do not need torch never load it.
-_HOME = {
-    "ALGORITHMS": "algorithms",
-    "Algorithm": "contract",
-    "BaggingPU": "tabular",
-    "BoostedPU": "boosting",
-    "Fit": "training",
-    "LinearPU": "tabular",
-    "PUClassifier": "estimator",
-    "PUData": "contract",
-    "PropensityEstimate": "propensity",
-    "Trainer": "training",
-    "WeightedPU": "tabular",
-    "algorithms": "algorithms",
-    "estimate_propensity": "propensity",
-    "load_model": "saving",
-    "networks": "networks",
-    "save_model": "saving",
-    "save_onnx": "saving",
-    "train": "training",
+_NAMES = {
+    "algorithms": ("ALGORITHMS", "algorithms"),
+    "boosting": ("BoostedPU",),
+    "contract": ("Algorithm", "PUData"),
+    "estimator": ("PUClassifier",),
+    "networks": ("networks",),
+    "propensity": ("PropensityEstimate", "estimate_propensity"),
+    "saving": ("load_model", "save_model", "save_onnx"),
+    "tabular": ("BaggingPU", "LinearPU", "WeightedPU"),
+    "training": ("Fit", "Trainer", "train"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)
 
 

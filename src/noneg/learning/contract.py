@@ -42,8 +42,9 @@ docstring cites the paper with equation numbers and explains the meaning of the 
 5. **Several networks**: `build` returns the players. ``new_network(network)`` makes a network with
    new weights, and ``copy.deepcopy`` one with the same weights. `turns` returns the players to
    update in a step, in order. Do not replace a module later; load a ``state_dict`` into it. To
-   train several modules with one optimizer, put them into one ``nn.ModuleDict`` player. `ready`
-   returns whether training of the predicting network has begun.
+   train several modules with one optimizer, put them into one ``nn.ModuleDict`` player. While
+   ``self.state["first_stage"]`` is true, training of the predicting network has not begun, and
+   checkpoints do not score; override `ready` for other conditions.
 6. **Schedules** use ``batch.progress`` in [0, 1) or, in `start_epoch`, ``epoch.number``, never a
    step count. Warm-ups end with ``epoch.after(share)``, which keeps them long enough. Multi-stage
    methods may modify ``epoch.optimizers[player]`` in `start_epoch` (its ``param_groups``) or
@@ -70,24 +71,27 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeAlias
 
 from noneg.errors import InputError
 from noneg.extras import optional
 
 with optional("noneg.learning"):
     import torch
+    from torch import nn
 
 from noneg.learning.networks import margin
+from noneg.learning.task import make_task
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     import numpy as np
-    from torch import Tensor, nn
+    from torch import Tensor
     from torch.optim import Optimizer
 
+    from noneg.checks import Setting
     from noneg.learning.task import Correction, Task
 
     MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
@@ -263,6 +267,11 @@ class Algorithm:
         return next(p.device for module in self.players.values() for p in module.parameters())
 
     @property
+    def networks(self) -> Networks:
+        """All players and frozen modules as one module."""
+        return Networks(self)
+
+    @property
     def bench(self) -> bool:
         """Whether this is the benchmark version."""
         return self.variant == "bench"
@@ -290,7 +299,7 @@ class Algorithm:
 
     def ready(self) -> bool:
         """Return whether training of the predictor has begun; before, checkpoints do not score."""
-        return True
+        return not self.state.get("first_stage", False)
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the loss that the player minimizes."""
@@ -323,9 +332,9 @@ class Algorithm:
         """Draw a number from the Beta(alpha, alpha) distribution."""
         return torch.tensor(self.random.beta(alpha, alpha), dtype=torch.float64)
 
-    def draw_order(self, n: int, out: Tensor | None = None) -> Tensor:
+    def draw_order(self, n: int) -> Tensor:
         """Draw a random permutation of n rows."""
-        return torch.randperm(n, generator=self.generator, out=out)
+        return torch.randperm(n, generator=self.generator)
 
     def draw_uniform(self, n: int) -> Tensor:
         """Draw n uniform numbers from 0 to 1."""
@@ -347,8 +356,7 @@ class Algorithm:
 
     def to(self, device: str | torch.device) -> Self:
         """Move the networks and the state to a device."""
-        for module in (*self.players.values(), *self.frozen.values()):
-            module.to(device)
+        self.networks.to(device)
         self.state = _moved(self.state, torch.device(device))
         return self
 
@@ -373,20 +381,45 @@ class Algorithm:
         self.generator.set_state(saved["generator"])
 
 
+class Networks(nn.Module):
+    """All networks of an algorithm; its forward pass calls a function.
+
+    With `torch.func.functional_call`, the function uses other weights.
+    """
+
+    def __init__(self, algorithm: Algorithm) -> None:
+        super().__init__()
+        self.players = nn.ModuleDict(algorithm.players)
+        self.frozen = nn.ModuleDict(algorithm.frozen)
+
+    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
+        """Call a function with the current weights."""
+        return work()
+
+
 def _moved(state: dict[str, Any], device: torch.device) -> dict[str, Any]:
     return {k: v.to(device) if isinstance(v, torch.Tensor) else v for k, v in state.items()}
 
 
-def choose_correction(algorithm: Algorithm, asked: str | None) -> Correction:
-    """Return the one-sample correction to use; raise an error if the method does not support it."""
+def choose_task(
+    algorithm: Algorithm,
+    data: PUData,
+    *,
+    setting: Setting,
+    prior: float | None = None,
+    correction: str | None = None,
+) -> Task:
+    """Return the task of a run; raise an error for what the method lacks or does not support."""
+    name = type(algorithm).__name__
+    if algorithm.needs_prior and prior is None:
+        raise InputError("prior", f"must be given: {name} needs the share of positives.")
     known = algorithm.bench_corrections if algorithm.bench else algorithm.corrections
-    if asked is None:
-        return known[0] if known else "none"
-    if asked not in (*known, "none"):
-        name = type(algorithm).__name__
-        msg = f"of {name} must be one of {', '.join(known) or 'none'}, got {asked!r}."
+    default = known[0] if known else "none"
+    if correction not in (None, "none", *known):
+        msg = f"of {name} must be one of {', '.join(known) or 'none'}, got {correction!r}."
         raise InputError("correction", msg)
-    return asked
+    chosen = default if correction is None else correction
+    return make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
 
 
 _HALVES = (torch.float16, torch.bfloat16)
@@ -463,14 +496,6 @@ def torch_generator(seed: int, purpose: str) -> torch.Generator:
     return torch.Generator().manual_seed(start)
 
 
-class Search(Protocol):
-    """Search space of a hyperparameter."""
-
-    def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
-        """Draw one value."""
-
-
-@dataclass(frozen=True)
 class Choice:
     """One of several values, all equally likely.
 
@@ -481,10 +506,8 @@ class Choice:
     True
     """
 
-    values: tuple[Any, ...]
-
-    def __init__(self, *values: object) -> None:
-        object.__setattr__(self, "values", values)
+    def __init__(self, *values: Any) -> None:  # noqa: ANN401
+        self.values = values
 
     def draw(self, random: np.random.Generator) -> Any:  # noqa: ANN401
         """Draw one of the values."""
@@ -510,8 +533,7 @@ class Uniform:
         return float(random.uniform(self.low, self.high))
 
 
-@dataclass(frozen=True)
-class LogUniform:
+class LogUniform(Uniform):
     """A number whose logarithm is uniformly distributed.
 
     Examples
@@ -521,12 +543,13 @@ class LogUniform:
     True
     """
 
-    low: float
-    high: float
-
     def draw(self, random: np.random.Generator) -> float:
         """Draw a number from the interval."""
         return float(self.low * (self.high / self.low) ** random.random())
+
+
+# Search spaces of a hyperparameter.
+Search: TypeAlias = Choice | Uniform
 
 
 def hyper(default: Any, search: Search | None = None, *, bench: Any = None) -> Any:  # noqa: ANN401

@@ -43,6 +43,8 @@ MODEL, WEIGHTS, ABOUT = "model.skops", "weights.safetensors", "model.json"
 _TRUSTED = ("noneg.", "sklearn.")
 _ABOUT_ROWS = ("out_of_fold_", "out_of_bag_", "weights_")
 _FLOAT = "float"
+# Prefix of the names of tensors in the state of an algorithm; the others are weights.
+_STATE = "state."
 # The attributes that determine a task.
 _TASK = ("n_pos", "n_unl", "setting", "population_prior", "correction")
 # scikit-learn's trees store their input validation as one of these.
@@ -181,22 +183,15 @@ def _save_network(model: Any, algorithm: Algorithm, home: Path) -> dict[str, Any
     with optional("saving a network"):
         from safetensors.torch import save_file
 
-    state = algorithm.state_dict()
-    tensors = {
-        f"{group}.{name}.{key}": value.contiguous()
-        for group in ("players", "frozen")
-        for name, weights in state[group].items()
-        for key, value in weights.items()
-    }
-    plain = {}
-    for key, value in state["state"].items():
+    tensors, plain = dict(algorithm.networks.state_dict()), {}
+    for key, value in algorithm.state.items():
         if isinstance(value, torch.Tensor):
-            tensors[f"state.{key}"] = value.contiguous()
+            tensors[_STATE + key] = value
         else:
             # JSON has no infinite numbers.
             infinite = isinstance(value, float) and not np.isfinite(value)
             plain[key] = {_FLOAT: str(value)} if infinite else value
-    save_file({key: value.clone() for key, value in tensors.items()}, home / WEIGHTS)
+    save_file({key: x.contiguous().clone() for key, x in tensors.items()}, home / WEIGHTS)
     own = {item.name: getattr(algorithm, item.name) for item in fields(algorithm)}
     return {
         "name": algorithm.name,
@@ -232,19 +227,14 @@ def _load_network(
     algorithm.state, algorithm.frozen = {}, {}
     algorithm.players = algorithm.build(made)
     tensors = load_file(home / WEIGHTS)
-    for group, modules in (("players", algorithm.players), ("frozen", algorithm.frozen)):
-        for name, module in modules.items():
-            module.load_state_dict(_under(tensors, f"{group}.{name}."))
+    state = {key: tensors.pop(key) for key in list(tensors) if key.startswith(_STATE)}
+    algorithm.networks.load_state_dict(tensors)
     plain = {
         key: float(value[_FLOAT]) if isinstance(value, dict) else value
         for key, value in about["state"].items()
     }
-    algorithm.state = plain | _under(tensors, "state.")
+    algorithm.state = plain | {key.removeprefix(_STATE): value for key, value in state.items()}
     return algorithm
-
-
-def _under(tensors: Mapping[str, Any], start: str) -> dict[str, Any]:
-    return {key[len(start) :]: value for key, value in tensors.items() if key.startswith(start)}
 
 
 # Codes for the split modes and for the sum over trees in the operator's specification.

@@ -32,10 +32,9 @@ from noneg.learning.contract import (
     Batch,
     Epoch,
     PUData,
-    choose_correction,
+    choose_task,
     torch_generator,
 )
-from noneg.learning.task import Correction, make_task
 from noneg.metrics import find_metric
 from noneg.scores import PUScores
 
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.checks import Setting
+    from noneg.learning.task import Correction, Task
 
     Network = nn.Module | Callable[[], nn.Module]
     Monitor = Callable[[Algorithm, int], dict[str, float]]
@@ -172,18 +172,9 @@ class Trainer:
         resume : path, optional
             A file written by an earlier, interrupted run with the same arguments.
         """
+        task = choose_task(algorithm, data, setting=setting, prior=prior, correction=correction)
         with seeded(self.seed, find_device(self.device)):
-            run = Run(
-                self,
-                algorithm,
-                network,
-                data,
-                setting=setting,
-                prior=prior,
-                correction=correction,
-                validation=validation,
-                monitor=monitor,
-            )
+            run = Run(self, algorithm, network, data, task, validation, monitor)
             if resume is not None:
                 run.load(resume)
             return run.go()
@@ -312,31 +303,24 @@ def find_device(name: str | None) -> torch.device:
 
 
 class Run:
-    """The state of one run, and the loop; takes the parameters of `Trainer.fit`.
+    """The state of one run, and the loop; takes a task and the parameters of `Trainer.fit`.
 
     Create it within `seeded`, since building a network draws its weights.
     """
 
-    def __init__(  # noqa: PLR0913
+    def __init__(
         self,
         trainer: Trainer,
         algorithm: Algorithm,
         network: Network,
         data: PUData,
-        *,
-        setting: Setting,
-        prior: float | None = None,
-        correction: str | None = None,
+        task: Task,
         validation: PUData | None = None,
         monitor: Monitor | None = None,
     ) -> None:
-        name = type(algorithm).__name__
-        if algorithm.needs_prior and prior is None:
-            raise InputError("prior", f"must be given: {name} needs the share of positives.")
         if algorithm.needs_validation and validation is None:
+            name = type(algorithm).__name__
             raise InputError("validation", f"must be given: {name} needs held-out rows.")
-        chosen = choose_correction(algorithm, correction)
-        task = make_task(data.n_pos, data.n_unl, setting=setting, prior=prior, correction=chosen)
         self.trainer, self.algorithm, self.monitor = trainer, algorithm, monitor
         self.device = find_device(trainer.device)
         net = copy.deepcopy(network) if isinstance(network, nn.Module) else network()
@@ -475,8 +459,7 @@ class Run:
         if self.best["state"] is not None:
             algorithm.load_state_dict(self.best["state"])
             kept = self.best["step"]
-        for module in (*algorithm.players.values(), *algorithm.frozen.values()):
-            module.eval()
+        algorithm.networks.eval()
         with torch.no_grad():
             algorithm.before_scoring(self.data)
         return Fit(algorithm, self.history, kept, self.step, seconds, self.diverged)

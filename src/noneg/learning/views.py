@@ -34,12 +34,10 @@ class _Rearranged(ABC):
     def __call__(self, x: Tensor, generator: torch.Generator) -> Tensor:
         """Return the augmented batch."""
         source = self.sources(self.draw(len(x), generator), x.shape[1:])
-        return rearrange(x, source.to(x.device), self.edge)
+        return rearrange(x, source.to(x.device), self.black)
 
-    @property
-    def edge(self) -> float:
-        """Value of pixels from outside the image."""
-        return 0.0
+    # Value of pixels from outside the image.
+    black: float = 0.0
 
     @property
     @abstractmethod
@@ -102,11 +100,6 @@ class Turned(_Rearranged):
     _: KW_ONLY
     black: float = 0.0
     degrees: float = 10.0
-
-    @property
-    def edge(self) -> float:
-        """Value of pixels from outside the image."""
-        return self.black
 
     @property
     def count(self) -> int:

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from noneg.cli import main
 from noneg.lab.bench import RunConfig, load_records, paper_numbers, render, summarize, sweep
 from noneg.lab.bench.engine import run_all
-from noneg.lab.bench.records import pack_records, record_path
+from noneg.lab.bench.protocol import pack_records, record_path
 from noneg.lab.bench.summaries import paper_name
 from noneg.lab.bench.work import (
     METHODS,

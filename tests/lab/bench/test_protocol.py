@@ -7,7 +7,7 @@ import pytest
 from lab.bench.made import RUN
 
 from noneg.lab.bench import RunConfig, load_records, sweep
-from noneg.lab.bench.records import open_runs, record_path, write_record
+from noneg.lab.bench.protocol import open_runs, record_path, write_record
 
 
 def test_a_name_changes_with_every_field():

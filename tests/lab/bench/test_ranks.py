@@ -10,7 +10,7 @@ from scipy.stats import friedmanchisquare
 
 from noneg.cli import main
 from noneg.lab.bench import Cell, CriticalDifferenceDisplay, RunConfig, rank_methods
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.protocol import write_record
 
 
 @pytest.fixture(autouse=True)

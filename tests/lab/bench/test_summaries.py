@@ -14,7 +14,7 @@ from lab.bench.made import RUN, record, three_splits
 from noneg.cli import main
 from noneg.cli.bench import _progress
 from noneg.lab.bench import RunConfig, against_paper, paper_numbers, render, summarize
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.protocol import write_record
 from noneg.lab.bench.summaries import paper_name
 
 

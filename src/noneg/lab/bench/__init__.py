@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from noneg.lab.bench.draws import Draw, draw
 from noneg.lab.bench.measures import Selected, select
-from noneg.lab.bench.protocol import PLANS, Plan, RunConfig, sweep
+from noneg.lab.bench.protocol import PLANS, Plan, RunConfig, load_records, pack_records, sweep
 from noneg.lab.bench.ranks import CriticalDifferenceDisplay, Ranks, rank_methods
-from noneg.lab.bench.records import load_records, pack_records
 from noneg.lab.bench.summaries import Cell, against_paper, paper_numbers, render, summarize
 
 __all__ = [

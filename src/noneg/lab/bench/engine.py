@@ -12,11 +12,11 @@ import math
 import time
 from collections import defaultdict
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from functools import lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,14 +24,13 @@ from noneg.atomic import sweep
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.draws import Draw, draw
-from noneg.lab.bench.measures import measure
-from noneg.lab.bench.protocol import RunConfig, find_plan
-from noneg.lab.bench.records import open_runs, write_record
+from noneg.lab.bench.measures import measure_all
+from noneg.lab.bench.protocol import RunConfig, find_plan, open_runs, write_record
 
 with optional("noneg bench run"):
     import torch
 
-    from noneg.lab.bench.criteria import probabilities
+    from noneg.lab.bench.criteria import Criteria, probabilities
     from noneg.lab.bench.population import Member, Population
     from noneg.lab.bench.work import (
         LEFT,
@@ -47,8 +46,6 @@ with optional("noneg bench run"):
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Generator, Iterable, Sequence
-
-    from numpy.typing import NDArray
 
     from noneg.learning.training import Precision
 
@@ -113,15 +110,8 @@ def run_all(  # noqa: PLR0913
     deadline = math.inf if seconds is None else time.time() + seconds
     if population is not None:
         check_population(population, scheduler, precision)
-        ends = train_together(
-            left,
-            population,
-            folder=folder,
-            device=device,
-            precision=precision,
-            jobs=jobs,
-            deadline=deadline,
-        )
+        crew = Crew(folder, device=device, precision=precision, jobs=jobs)
+        ends = crew.train(left, population, deadline)
     else:
         # Use an absolute path, since workers may start in another folder.
         place = str(Path(folder).absolute())
@@ -197,43 +187,6 @@ def families(runs: Iterable[RunConfig], *, apart: bool = False) -> list[Family]:
     return list(found.values())
 
 
-def train_together(
-    runs: Sequence[RunConfig],
-    size: int,
-    *,
-    folder: str | os.PathLike[str],
-    device: str | None = None,
-    precision: Precision = "float32",
-    jobs: int = 1,
-    deadline: float = float("inf"),
-) -> Generator[str, None, None]:
-    """Train runs as populations, and yield "done" or "failed" as their records are written.
-
-    Parameters
-    ----------
-    runs : sequence of RunConfig
-    size : int
-        Number of runs to train at once.
-    folder : path
-        Folder for the records.
-    device : str, optional
-    precision : {"float32", "bfloat16"}
-    jobs : int
-        Number of processes for measuring.
-    deadline : float
-        Time after which no run is started.
-    """
-    cuts = ((family, start) for family in families(runs) for start in range(0, len(family), size))
-    found = [family[start : start + size] for family, start in cuts]
-    with Crew(folder, device=device, precision=precision, jobs=jobs) as crew:
-        while crew.going or (found and time.time() < deadline):
-            while found and crew.size + len(found[0]) <= size and time.time() < deadline:
-                crew.begin(found.pop(0))
-            crew.advance()
-            yield from crew.write(wait=jobs == 1)
-        yield from crew.write()
-
-
 @lru_cache(maxsize=32)
 def _rows(**world: Any) -> Draw:  # noqa: ANN401
     return draw(RunConfig(algorithm="nnpu", **world))
@@ -250,11 +203,14 @@ def make_member(run: RunConfig, device: str | None, precision: Precision = "floa
     rows = rows_of(run)
     with started(run, rows, device=device, precision=precision) as begun:
         random = torch.get_rng_state()
-    held = (rows.validation.positive, rows.validation.unlabeled, rows.test.rows)
-    labels = torch.from_numpy(rows.validation.labels)
-    return Member(begun, torch.from_numpy(np.concatenate(held)), labels, random)
+    known = facts(run, rows)
+    held = np.concatenate([rows.validation.positive, rows.validation.unlabeled, rows.test.rows])
+    criteria = Criteria(known.n_pos, known.labels.size, known.prior, known.setting)
+    labels = torch.from_numpy(known.labels)
+    return Member(begun, torch.from_numpy(held), labels, criteria, random)
 
 
+@dataclass(eq=False)
 class Crew:
     """Populations that train in parallel, and the processes that measure their checkpoints.
 
@@ -268,28 +224,43 @@ class Crew:
         Number of processes for measuring.
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        device: str | None = None,
-        precision: Precision = "float32",
-        jobs: int = 1,
-    ) -> None:
-        self.folder, self.device, self.precision = folder, device, precision
+    folder: str | os.PathLike[str]
+    _: KW_ONLY
+    device: str | None = None
+    precision: Precision = "float32"
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
         self.pool: Executor | None = None
-        if jobs > 1:
-            self.pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+        if self.jobs > 1:
+            self.pool = ProcessPoolExecutor(self.jobs, mp_context=get_context("spawn"))
         self.going: list[tuple[Family, Population]] = []
-        self.waiting: list[tuple[RunConfig, dict[str, Any], list[Any]]] = []
+        self.waiting: list[tuple[RunConfig, dict[str, Any], Future[Any]]] = []
         self.ended: list[str] = []
 
-    def __enter__(self) -> Self:
-        return self
+    def train(self, runs: Iterable[RunConfig], size: int, deadline: float = math.inf) -> Ends:
+        """Train runs, and yield "done" or "failed" as their records are written.
 
-    def __exit__(self, *_: object) -> None:
-        if self.pool is not None:
-            self.pool.shutdown(cancel_futures=True)
+        Parameters
+        ----------
+        runs : iterable of RunConfig
+        size : int
+            Number of runs to train at once.
+        deadline : float
+            Time after which no run is started.
+        """
+        cuts = ((family, k) for family in families(runs) for k in range(0, len(family), size))
+        found = [family[start : start + size] for family, start in cuts]
+        try:
+            while self.going or (found and time.time() < deadline):
+                while found and self.size + len(found[0]) <= size and time.time() < deadline:
+                    self.begin(found.pop(0))
+                self.advance()
+                yield from self.write()
+            yield from self.write(wait=True)
+        finally:
+            if self.pool is not None:
+                self.pool.shutdown(cancel_futures=True)
 
     @property
     def size(self) -> int:
@@ -363,23 +334,25 @@ class Crew:
                 write_record(self.folder, run, failure(error))
                 self.ended.append("failed")
                 continue
-            jobs = [self._submit(run, step, kept[places[step], m]) for step in sorted(places)]
-            self.waiting.append((run, times | known | {"diverged": not finite[m]}, jobs))
+            logits = {step: torch.from_numpy(kept[places[step], m]) for step in sorted(places)}
+            scores = {step: probabilities(one).numpy() for step, one in logits.items()}
+            history = self._submit(measure_all, scores, facts(run, rows_of(run)))
+            self.waiting.append((run, times | known | {"diverged": not finite[m]}, history))
 
-    def _submit(self, run: RunConfig, step: int, logits: NDArray[np.float32]) -> Any:  # noqa: ANN401
-        scores = probabilities(torch.from_numpy(logits)).numpy()
-        given: Any = (scores, step, *facts(run, rows_of(run)))
-        return measure(*given) if self.pool is None else self.pool.submit(measure, *given)
+    def _submit(self, work: Callable[..., Any], *given: Any) -> Future[Any]:  # noqa: ANN401
+        """Do the work in another process, or right now if there is none."""
+        if self.pool is not None:
+            return self.pool.submit(work, *given)
+        found = Future[Any]()
+        found.set_result(work(*given))
+        return found
 
-    def write(self, *, wait: bool = True) -> list[str]:
+    def write(self, *, wait: bool = False) -> list[str]:
         """Write the measured records (all of them with `wait`), and return the runs' statuses."""
-        left = []
-        for run, known, jobs in self.waiting:
-            if not wait and any(isinstance(job, Future) and not job.done() for job in jobs):
-                left.append((run, known, jobs))
-                continue
-            history = [job.result() if isinstance(job, Future) else job for job in jobs]
-            write_record(self.folder, run, done(run, history, **known))
+        ready = [one for one in self.waiting if wait or one[-1].done()]
+        for run, known, history in ready:
+            write_record(self.folder, run, done(run, history.result(), **known))
             self.ended.append("done")
-        self.waiting, ended, self.ended = left, self.ended, []
+        self.waiting = [one for one in self.waiting if one not in ready]
+        ended, self.ended = self.ended, []
         return ended

@@ -9,7 +9,7 @@ test metrics (PU benchmark paper, Section 5.1).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -113,23 +113,44 @@ def on_test(
     return found
 
 
-def measure(
-    scores: Floats,
-    step: int,
-    n_pos: int,
-    labels: NDArray[np.int64],
-    test_labels: NDArray[np.int64],
-    weight: Floats,
-    prior: float,
-    setting: Setting,
-) -> dict[str, float]:
+class Facts(NamedTuple):
+    """What must be known about held-out rows in addition to their scores.
+
+    Attributes
+    ----------
+    n_pos : int
+        Number of validation positives.
+    labels, test_labels : ndarray
+        Hidden labels of the unlabeled validation rows, and labels of the test rows.
+    weight : ndarray
+        Weights of the test rows.
+    prior : float
+        Prior given to the criteria.
+    setting : {"one-sample", "two-sample"}
+    """
+
+    n_pos: int
+    labels: NDArray[np.int64]
+    test_labels: NDArray[np.int64]
+    weight: Floats
+    prior: float
+    setting: Setting
+
+
+def measure(scores: Floats, step: int, facts: Facts) -> dict[str, float]:
     """Return all measures of one checkpoint.
 
     The scores are for validation positives, unlabeled validation rows and test rows, in that order.
     """
+    n_pos, labels, test_labels, weight, prior, setting = facts
     positive, unlabeled, test = np.split(scores, [n_pos, n_pos + labels.size])
     found, calibrator = on_validation(positive, unlabeled, labels, prior=prior, setting=setting)
     return {"step": float(step), **found, **on_test(test, test_labels, weight, calibrator)}
+
+
+def measure_all(scores: Mapping[int, Floats], facts: Facts) -> list[dict[str, float]]:
+    """Return the measures of several checkpoints, given their scores by step."""
+    return [measure(one, step, facts) for step, one in scores.items()]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,7 +33,6 @@ from noneg.lab.bench.programs import (
     DRAWS,
     Program,
     Reads,
-    Shell,
     branch_of,
     drawn_by,
     is_data,
@@ -59,10 +58,10 @@ if TYPE_CHECKING:
     from noneg.learning.training import Run
 
     Stack = dict[str, Tensor]
+    # Rows, their strong views, their indices, and random numbers.
+    Inputs = tuple[Tensor, Tensor, Tensor, list[Tensor]]
 
 MOMENTUM = 0.9
-# Approximate number of steps whose rows are uploaded to the device at once.
-WINDOW = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +76,8 @@ class Member:
         Rows to score: validation positives first, then unlabeled validation rows and test rows.
     labels : Tensor
         Hidden labels of the unlabeled validation rows, used only for the oracle criterion.
+    criteria : Criteria
+        Selection criteria, as functions of the scores of the validation rows.
     random : Tensor
         State of torch's random generator after the run began.
     """
@@ -84,6 +85,7 @@ class Member:
     run: Run
     held: Tensor
     labels: Tensor
+    criteria: Criteria
     random: Tensor
 
 
@@ -112,10 +114,9 @@ class Population:
         self.template = copy.copy(first.algorithm)
         self.template.players = copy.deepcopy(first.algorithm.players)
         self.template.frozen = copy.deepcopy(first.algorithm.frozen)
-        self.shell = Shell(self.template)
+        self.shell = self.template.networks
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._state: Stack = {}
-        self._views: dict[str, list[Any]] = {}
         self._stack_weights()
         self._stack_rows()
         self._stack_held(members)
@@ -136,7 +137,7 @@ class Population:
 
     def _stack_weights(self) -> None:
         """Stack the weights, and make the members' networks slices of them."""
-        shells = [Shell(run.algorithm) for run in self.runs]
+        shells = [run.algorithm.networks for run in self.runs]
         self.buffers = _stack([dict(shell.named_buffers()) for shell in shells])
         self.weights = _stack([dict(shell.named_parameters()) for shell in shells])
         for name, whole in self.weights.items():
@@ -155,30 +156,21 @@ class Population:
         self.view = cast("Any", self.runs[0].data.weak)
         self.longest = min(self.length, self.every, self.total)
         self.at = torch.zeros(1, dtype=torch.int64, device=self.device)
-        self.loss = torch.zeros(m, device=self.device)
-        self.clock, self.origin = torch.zeros_like(self.at), torch.zeros_like(self.at)
-        # Rows and views come in windows of whole checkpoints, to keep uploads rare.
-        self.window = min(self.every * -(-WINDOW // self.every), self.total)
-        self._given: Stack = {}
-        self._drawn: dict[int, Tensor] = {}
+        self.loss, self.clock = torch.zeros(m, device=self.device), torch.zeros_like(self.at)
+        self.plans = [self._plan(run) for run in self.runs]
+        self._given: dict[Any, Tensor] = {}
         if self.view is not None:
             views = torch.arange(self.view.count)
             self.sources = self.view.sources(views, self.shape).to(self.device)
             weak: list[Any] = [run.data.weak for run in self.runs]
-            black = torch.tensor([view.edge for view in weak], device=self.device)
+            black = torch.tensor([view.black for view in weak], device=self.device)
             self.black = black.reshape(m, 1, 1, 1)
 
     def _stack_held(self, members: Sequence[Member]) -> None:
         """Stack the rows to score, and allocate space for each criterion's best checkpoints."""
-        held_out, prior = self.runs[0].validation, self.task.population_prior
-        if held_out is None or prior is None:
-            raise InputError(
-                "validation", "must be given: a population needs held-out rows and a prior."
-            )
         self.held = torch.stack([one.held for one in members]).to(self.device)
         labels = torch.stack([one.labels for one in members]).to(self.device)
-        criteria = Criteria(held_out.n_pos, held_out.n_unl, prior, self.task.setting)
-        self.checkpoints = Checkpoints(criteria, labels, self.held.shape[1])
+        self.checkpoints = Checkpoints(members[0].criteria, labels, self.held.shape[1])
 
     def _differing(self) -> Stack:
         """Return the hyperparameters that differ between members, as vectors."""
@@ -186,9 +178,6 @@ class Population:
         for item in fields(self.template):
             values = [getattr(run.algorithm, item.name) for run in self.runs]
             if any(value != values[0] for value in values):
-                if not all(isinstance(value, float) for value in values):
-                    msg = f"of one population must share one {item.name}, got {set(values)}."
-                    raise InputError("runs", msg)
                 found[item.name] = torch.tensor(values, device=self.device)
         return found
 
@@ -202,12 +191,11 @@ class Population:
         row[:, self.size :] = self.task.n_pos
         x = self.bank[:1].expand(len(self), n, *self.shape)
         draws = [DRAWS[name](given).to(self.device) for name, given in program.draws]
-        draws = [one.expand(len(self), *one.shape) for one in draws]
+        inputs = x, x, row, [one.expand(len(self), *one.shape) for one in draws]
         state = _copied(self._state_of(program))
         networks = self.weights | _copied(self.buffers)
         for player in program.turns:
-            call = self._call(partial(self.template.loss, player), self.loss[0])
-            self._each(call)(networks, self._hyper, state, x, x, row, draws)
+            self._each(partial(self._loss, player, self.loss[0]), inputs, state, networks)
         with torch.no_grad():
             self._decide(self._program("score"), self.held[:, :2])
 
@@ -215,8 +203,6 @@ class Population:
         """Train to the next checkpoint, and score the held-out rows."""
         stop = min(self.step + self.every - self.step % self.every, self.total)
         with _on(self.stream):
-            if self.step % self.window == 0:
-                self._turn_window()
             while self.step < stop:
                 if self.step % self.length == 0:
                     self._start_epoch()
@@ -230,22 +216,22 @@ class Population:
             self.stream.synchronize()
 
     def _start_epoch(self) -> None:
-        for m, run in enumerate(self.runs):
+        for run in self.runs:
             run.step = self.step
-            if self._moved and m not in self.errors:
-                self._apart(m, run.start_epoch)
         if self._moved:
+            self._apart(lambda run: run.start_epoch())
             self._refresh_optimizers()
 
-    def _apart(self, m: int, work: Callable[[], None]) -> None:
-        """Run a function for one member; an error affects only that member."""
+    def _apart(self, work: Callable[[Run], None]) -> None:
+        """Run a function for each member; an error affects only that member."""
         was = torch.get_rng_state()
-        torch.set_rng_state(self._random[m])
-        try:
-            work()
-        except Exception as error:  # noqa: BLE001 - whatever a member raises is its result
-            self.errors[m] = error
-        self._random[m] = torch.get_rng_state()
+        for m in set(range(len(self))) - set(self.errors):
+            torch.set_rng_state(self._random[m])
+            try:
+                work(self.runs[m])
+            except Exception as error:  # noqa: BLE001 - whatever a member raises is its result
+                self.errors[m] = error
+            self._random[m] = torch.get_rng_state()
         torch.set_rng_state(was)
 
     def _refresh_optimizers(self) -> None:
@@ -293,81 +279,70 @@ class Population:
 
     def _step(self, program: Program) -> None:
         """Update all members once, with the rows and random numbers at the current position."""
-        place = self.clock - self.origin
-        now = {name: part.index_select(0, place)[0].long() for name, part in self._given.items()}
-        progress = (self.clock / self.total)[0]
-        rows = now["row"] + self.offset
+        names = *self.plans[0], *program.draws
+        now = {name: self._given[name].index_select(0, self.at)[0] for name in names}
+        row, draws = now["row"].long(), [now[name] for name in program.draws]
+        rows, progress = row + self.offset, (self.clock / self.total)[0]
         plain = self.bank.index_select(0, rows.flatten()).reshape(*rows.shape, *self.shape)
         x = self._seen(plain, now.get("weak"))
         strong = self._seen(plain, now.get("strong")) if self.template.needs_strong else x
-        draws = [self._drawn[k].index_select(0, self.at)[0] for k in range(len(program.draws))]
-        given = (self._networks, self._hyper, self._state_of(program), x, strong, now["row"], draws)
+        given = (x, strong, row, draws), self._state_of(program)
         loss = self.loss
         for player in program.turns:
-            call = self._call(partial(self.template.loss, player), progress)
             half = HALVES.get(self.runs[0].trainer.precision)
             with torch.autocast(self.device.type, dtype=half, enabled=half is not None):
-                loss = self._each(call)(*given)
+                loss = self._each(partial(self._loss, player, progress), *given)
             self._descend(player, loss)
         if self._follows:
             with torch.no_grad():
-                self._each(self._call(self._after, progress))(*given)
+                self._each(partial(self._after, progress), *given)
         self.loss.copy_(loss.detach())
         self.at += 1
         self.clock += 1
 
-    def _after(self, batch: Batch) -> Tensor:
-        self.template.after_step(batch)
-        return batch.x.new_zeros(())
+    def _loss(self, player: str, progress: Tensor, inputs: Inputs) -> Tensor:
+        return self.template.loss(player, self._batch(progress, inputs))
+
+    def _after(self, progress: Tensor, inputs: Inputs) -> Tensor:
+        self.template.after_step(self._batch(progress, inputs))
+        return progress.new_zeros(())
+
+    def _batch(self, progress: Tensor, inputs: Inputs) -> Batch:
+        """Return the batch of one member; the template then draws the given random numbers."""
+        x, strong, row, draws = inputs
+        n, template, drawn = self.size, self.template, iter(draws)
+        for name in DRAWS:
+            setattr(template, name, lambda _: next(drawn))
+        if x.ndim == 4:
+            # The fastest layout for convolutions.
+            x, strong = (part.to(memory_format=torch.channels_last) for part in (x, strong))
+        other = strong if template.needs_strong else None
+        return Batch.of(x, other, row[:n], row[n:] - self.task.n_pos, progress)  # type: ignore[arg-type]
 
     def _seen(self, x: Tensor, which: Tensor | None) -> Tensor:
         """Return the rows with the augmentation applied."""
-        return x if which is None else rearrange(x, self.sources[which], self.black)
+        return x if which is None else rearrange(x, self.sources[which.long()], self.black)
 
-    @property
-    def _networks(self) -> Stack:
-        """Everything that calls of the networks need."""
-        return self.weights | self.buffers
+    def _each(
+        self,
+        work: Callable[[Any], Tensor],
+        inputs: Inputs | Tensor,
+        state: Stack,
+        networks: Stack | None = None,
+    ) -> Tensor:
+        """Do the work for all members at once, each with its slice of the stacked tensors."""
 
-    def _each(self, call: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """Return the function for all members at once."""
+        def call(networks: Stack, hyper: Stack, state: Stack, inputs: Any) -> Tensor:  # noqa: ANN401
+            for name, value in hyper.items():
+                setattr(self.template, name, value)
+            self.template.state = self._plain | state
+            return functional_call(self.shell, networks, (lambda: work(inputs),))
+
+        given = networks or self.weights | self.buffers, self._hyper, state, inputs
         if len(self) > 1:
-            return vmap(call, randomness="error")
+            return vmap(call, randomness="error")(*given)
         # The gradient of a squeezed tensor is a view; that of an item would be a copy.
-        return lambda *given: call(*tree_map(lambda part: part.squeeze(0), given))[None]
-
-    def _call(self, work: Callable[[Batch], Tensor], progress: Tensor) -> Callable[..., Tensor]:
-        """Return a function that does the work for one member's slice of the stacked tensors."""
-        n, template = self.size, self.template
-
-        def call(
-            weights: Stack,
-            hyper: Stack,
-            state: dict[str, Any],
-            x: Tensor,
-            strong: Tensor,
-            row: Tensor,
-            draws: list[Tensor],
-        ) -> Tensor:
-            if x.ndim == 4:
-                # The fastest layout for convolutions.
-                x, strong = (part.to(memory_format=torch.channels_last) for part in (x, strong))
-            other = strong if template.needs_strong else None
-            rows = row[:n], row[n:] - self.task.n_pos
-            batch = Batch.of(x, other, *rows, progress)  # type: ignore[arg-type]
-            self._put(hyper, state, iter(draws))
-            return functional_call(self.shell, weights, (lambda: work(batch),))
-
-        return call
-
-    def _put(self, hyper: Stack, state: dict[str, Any], draws: Iterable[Tensor] = ()) -> None:
-        """Set one member's hyperparameters, state and random numbers on the template."""
-        template, drawn = self.template, iter(draws)
-        for name, value in hyper.items():
-            setattr(template, name, value)
-        template.state = self._plain | state
-        for name in DRAWS:
-            setattr(template, name, lambda _: next(drawn))
+        return call(*tree_map(lambda part: part.squeeze(0), given))[None]
 
     def _descend(self, player: str, loss: Tensor) -> None:
         """Update a player's weights by SGD with momentum, with rates and clipping per member."""
@@ -403,7 +378,7 @@ class Population:
 
     def _discover(self, kind: str, turns: tuple[str, ...]) -> Program:
         """Find out what a step requires, by running one and discarding it."""
-        twin = copy.deepcopy(self.runs[0].algorithm)
+        twin: Any = copy.deepcopy(self.runs[0].algorithm)
         reads, draws, before = Reads(twin.state), list[tuple[str, Any]](), set(twin.state)
         twin.state = reads
         if kind == "score":
@@ -431,28 +406,17 @@ class Population:
             values: list[Any] = [run.algorithm.state.get(name) for run in self.runs]
             if not is_data(values[0]):
                 continue
-            seen = self._views.get(name)
-            if seen is not None and all(a is b for a, b in zip(values, seen, strict=True)):
-                continue
-            if isinstance(values[0], float):
-                whole = _pinned(torch.tensor(values), self.device)
-            else:
-                whole = torch.stack(values)
+            plain = isinstance(values[0], float)
+            whole = _pinned(torch.tensor(values), self.device) if plain else torch.stack(values)
             if name in self._state and self._state[name].shape == whole.shape:
                 self._state[name].copy_(whole, non_blocking=True)
             else:
                 # Captured programs read from the old memory.
                 self._state[name] = whole.to(self.device)
                 self._forget()
-            self._share(name, values)
-
-    def _share(self, name: str, values: list[Any]) -> None:
-        if isinstance(values[0], float):
-            self._views[name] = values
-            return
-        self._views[name] = list(self._state[name])
-        for run, slot in zip(self.runs, self._views[name], strict=True):
-            run.algorithm.state[name] = slot
+            if not plain:
+                for run, slot in zip(self.runs, self._state[name], strict=True):
+                    run.algorithm.state[name] = slot
 
     def _forget(self) -> None:
         for program in self._programs.values():
@@ -463,45 +427,32 @@ class Population:
 
     # Rows and random numbers.
 
-    def _turn_window(self) -> None:
-        """Upload the rows and views for the next steps to the device."""
-        stop = min(self.step + self.window, self.total)
-        parts: dict[str, list[Tensor]] = {name: [] for name in ("row", *self._kinds())}
-        for run in self.runs:
-            for name, plan in self._plans(run).items():
-                parts[name].append(plan[self.step : stop])
-        for name, found in parts.items():
-            self._upload(self._given, name, torch.stack(found, 1), self.window)
-        self.origin.fill_(self.step)
-
-    def _plans(self, run: Run) -> Stack:
+    def _plan(self, run: Run) -> Stack:
         """Return a member's rows and views for all steps; they do not depend on the method."""
         data, seed = run.data, run.trainer.seed
         found = {"row": row_plan(seed, data.n_pos, data.n_unl, self.size, self.total)}
         if self.view is None:
             return found
-        kinds = self._kinds()
+        kinds = ("weak", "strong") if self.template.needs_strong else ("weak",)
         views = view_plan(data.weak, seed, len(kinds), 2 * self.size, self.total)
         return found | dict(zip(kinds, views.unbind(1), strict=True))
 
-    def _kinds(self) -> tuple[str, ...]:
-        if self.view is None:
-            return ()
-        return ("weak", "strong") if self.template.needs_strong else ("weak",)
-
     def _fill(self, program: Program, steps: int) -> None:
-        """Draw each member's random numbers for the next steps."""
-        drawn = [drawn_by(run.algorithm, program.draws, steps) for run in self.runs]
-        for k in range(len(program.draws)):
-            found = torch.stack([one[k] for one in drawn], 1)
-            self._upload(self._drawn, k, found, self.longest)
+        """Upload each member's rows, views and random numbers for the next steps."""
+        found: list[dict[Any, Tensor]] = []
+        now = slice(self.step, self.step + steps)
+        for run, plan in zip(self.runs, self.plans, strict=True):
+            drawn: dict[Any, Tensor] = drawn_by(run.algorithm, program.draws, steps)
+            found.append({name: part[now] for name, part in plan.items()} | drawn)
+        for name in found[0]:
+            self._upload(name, torch.stack([one[name] for one in found], 1))
         self.at.zero_()
 
-    def _upload(self, into: dict[Any, Tensor], name: object, found: Tensor, length: int) -> None:
+    def _upload(self, name: object, found: Tensor) -> None:
         """Copy the numbers for several steps to the program's input buffer."""
-        place, shape = into.get(name), (length, *found.shape[1:])
+        place, shape = self._given.get(name), (self.longest, *found.shape[1:])
         if place is None or place.shape != shape or place.dtype != found.dtype:
-            place = into[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
+            place = self._given[name] = torch.zeros(shape, dtype=found.dtype, device=self.device)
             self._forget()
         place[: len(found)].copy_(_pinned(found, self.device), non_blocking=True)
 
@@ -510,10 +461,8 @@ class Population:
     def _score(self) -> None:
         """Score all held-out rows, and keep the best scores so far for each criterion."""
         if self._prepares:
-            for m, run in enumerate(self.runs):
-                if m not in self.errors:
-                    with torch.no_grad():
-                        self._apart(m, partial(run.algorithm.before_scoring, run.data))
+            with torch.no_grad():
+                self._apart(lambda run: run.algorithm.before_scoring(run.data))
         self.checkpoints.begin(self.step, self.loss, self.weights.values())
         if self.runs[0].algorithm.ready():
             program = self._program("score")
@@ -525,12 +474,7 @@ class Population:
 
     def _decide(self, program: Program, rows: Tensor) -> Tensor:
         """Return log odds of the rows, using each member's own weights."""
-
-        def decide(weights: Stack, hyper: Stack, state: dict[str, Any], x: Tensor) -> Tensor:
-            self._put(hyper, state)
-            return functional_call(self.shell, weights, (lambda: self.template.decision(x),))
-
-        return self._each(decide)(self._networks, self._hyper, self._state_of(program), rows)
+        return self._each(self.template.decision, rows, self._state_of(program))
 
 
 def _check_alike(runs: Sequence[Run]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import UserDict
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from noneg.extras import optional
 
 with optional("noneg bench run"):
     import torch
-    from torch import Tensor, nn
+    from torch import Tensor
 
     from noneg.learning.contract import Algorithm, torch_generator
     from noneg.learning.training import RowStream
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     Draws = list[tuple[str, Any]]
 
 
-class Reads(dict[str, Any]):
+class Reads(UserDict[str, Any]):
     """A state that records which of its entries were read."""
 
     def __init__(self, state: dict[str, Any]) -> None:
@@ -31,29 +32,6 @@ class Reads(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401
         self.names.add(name)
         return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        """Return an entry, or the default."""
-        self.names.add(name)
-        return super().get(name, default)
-
-    def pop(self, name: str, *default: Any) -> Any:  # noqa: ANN401
-        """Remove an entry and return it."""
-        self.names.add(name)
-        return super().pop(name, *default)
-
-
-class Shell(nn.Module):
-    """All networks of an algorithm, so that `functional_call` can replace their weights."""
-
-    def __init__(self, algorithm: Algorithm) -> None:
-        super().__init__()
-        self.players = nn.ModuleDict(algorithm.players)
-        self.frozen = nn.ModuleDict(algorithm.frozen)
-
-    def forward(self, work: Callable[[], Any]) -> Any:  # noqa: ANN401
-        """Call a function with the current weights."""
-        return work()
 
 
 @dataclass(eq=False)
@@ -127,25 +105,13 @@ def noted(name: str, make: Callable[[Any], Tensor], into: Draws) -> Callable[[An
     return draw
 
 
-def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> list[Tensor]:
+def drawn_by(algorithm: Algorithm, draws: Draws, steps: int) -> dict[tuple[str, Any], Tensor]:
     """Return the random numbers for the next steps, as single steps would draw them."""
     # Beta draws have a separate generator; a step uses only one of the other two kinds.
-    made = {"draw_beta": _betas, "draw_order": _orders, "draw_uniform": _uniforms}
-    return [made[name](algorithm, argument, steps) for name, argument in draws]
-
-
-def _betas(algorithm: Algorithm, alpha: float, steps: int) -> Tensor:
-    """Return numbers in single precision, like the rows that they multiply."""
-    drawn = algorithm.random.beta(alpha, alpha, steps)
-    return torch.from_numpy(drawn).float()
-
-
-def _orders(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    found = torch.empty(steps, n, dtype=torch.int64)
-    for row in found.unbind():
-        algorithm.draw_order(n, row)
-    return found
-
-
-def _uniforms(algorithm: Algorithm, n: int, steps: int) -> Tensor:
-    return algorithm.draw_uniform(steps * n).reshape(steps, n)
+    made: dict[str, Callable[[Any], Tensor]] = {
+        # In single precision, like the rows that they multiply.
+        "draw_beta": lambda a: torch.from_numpy(algorithm.random.beta(a, a, steps)).float(),
+        "draw_order": lambda n: torch.stack([algorithm.draw_order(n) for _ in range(steps)]),
+        "draw_uniform": lambda n: algorithm.draw_uniform(steps * n).reshape(steps, n),
+    }
+    return {(name, argument): made[name](argument) for name, argument in draws}

@@ -1,4 +1,7 @@
-"""Benchmark runs: their data sets as PU data, their settings and their names."""
+"""Benchmark runs: their data sets as PU data, their settings, names and records.
+
+A record is a file with one run, written atomically; a pack contains many records.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,27 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
+from pathlib import Path
 from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any, Literal
 
+from noneg.atomic import replacing
 from noneg.checks import check_prior, check_pu_setting
-from noneg.errors import InputError
+from noneg.errors import InputError, MissingFileError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterable, Mapping
+
+    Record = dict[str, Any]
 
 Kind = Literal["table", "raw", "pixels", "image"]
 View = Literal["turned", "cropped"]
 Favor = Literal["score", "feature", "class"]
 PUSetting = Literal["two-sample", "one-sample"]
+
+# The format of records.
+FORMAT = "noneg.bench/2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +95,7 @@ def _letters(*words: str) -> tuple[tuple[int, ...], ...]:
 
 _VEHICLES_AND_OTHERS = ((0, 1, 2, 8, 9), (2, 3, 5, 7, 9))
 _DIGITS = ((4, 5, 7, 8, 9), (1, 4, 6, 8, 9))
+_LETTERS = _letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ")
 _BINARY = ((1,), (0,))
 
 # The benchmark's four data sets, followed by others.
@@ -94,19 +106,9 @@ PLANS: dict[str, Plan] = {
     ),
     "usps": Plan(classes=10, rows=4000, cases=_DIGITS, kind="pixels", view="turned"),
     # Features are small integers; the benchmark does not scale them.
-    "letter": Plan(
-        classes=26,
-        rows=13_000,
-        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
-        kind="raw",
-    ),
+    "letter": Plan(classes=26, rows=13_000, cases=_LETTERS, kind="raw"),
     # The same rows with standardized features.
-    "letter-standardized": Plan(
-        classes=26,
-        rows=13_000,
-        cases=_letters("BVLRIOWSJKCHZ", "DTAYQGBLIWJCZ"),
-        source="letter",
-    ),
+    "letter-standardized": Plan(classes=26, rows=13_000, cases=_LETTERS, source="letter"),
     "mnist": Plan(classes=10, rows=20_000, cases=_DIGITS, kind="pixels"),
     "digits": Plan(classes=10, rows=1000, cases=_DIGITS, kind="pixels", batch=32),
     "breast_cancer": Plan(classes=2, rows=300, cases=_BINARY, batch=32),
@@ -260,3 +262,148 @@ def sweep(**axes: Iterable[Any]) -> list[RunConfig]:
     """
     points = product(*axes.values())
     return [RunConfig.from_dict(dict(zip(axes, point, strict=True))) for point in points]
+
+
+class DamagedRecordError(ValueError):
+    """A file that is not a complete record of a run, such as a truncated one."""
+
+
+def record_path(folder: str | os.PathLike[str], run: RunConfig) -> Path:
+    """Return the path of a run's record."""
+    return Path(folder) / f"{run.key}.json"
+
+
+def write_record(folder: str | os.PathLike[str], run: RunConfig, content: Record) -> None:
+    """Write the record of a run.
+
+    Parameters
+    ----------
+    folder : path
+    run : RunConfig
+    content : dict
+        `status` ("done" or "failed") and the measurements.
+    """
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    whole = {"format": FORMAT, "key": run.key, "run": run.to_dict(), **content}
+    with replacing(record_path(folder, run)) as partial:
+        partial.write_text(json.dumps(whole, allow_nan=False), encoding="utf-8")
+
+
+def read_record(path: Path) -> Record:
+    """Return a record; reject a file that is not a record or has another run's name."""
+    return _checked(path.read_bytes(), path.name, path.stem)
+
+
+def _checked(text: str | bytes, file: str, key: str | None = None) -> Record:
+    try:
+        record: Record = json.loads(text)
+        run = RunConfig.from_dict(record["run"])
+        _ = record["checkpoints" if record["status"] == "done" else "error"]
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
+        msg = (
+            f"'folder' contains {file}, which is not a complete record of a run ({error}). "
+            "Remove it."
+        )
+        raise DamagedRecordError(msg) from error
+    if record.get("format") != FORMAT:
+        msg = (
+            f"contains {file} in the format {record.get('format')!r}, but the "
+            f"current format is {FORMAT!r}. Remove that file, or use another folder."
+        )
+        raise InputError("folder", msg)
+    if key not in (None, run.key) or record.get("key") != run.key:
+        msg = f"contains {file}, but the run in it is named {run.key}. Remove that file."
+        raise InputError("folder", msg)
+    return record
+
+
+def pack_records(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> int:
+    """Write all records in a folder to one file of JSON lines, and return their number.
+
+    `load_records` can read such a file. Packs from several machines, put in one folder with the
+    extension ``.jsonl``, are read together.
+
+    Parameters
+    ----------
+    folder, path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from noneg.lab.bench import RunConfig
+    >>> from noneg.lab.bench.protocol import write_record
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_record(folder, run, {"status": "done", "checkpoints": {}})
+    ...     pack_records(folder, f"{folder}/all.jsonl")
+    1
+    """
+    records = load_records(folder)
+    with replacing(path) as partial, partial.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(record, allow_nan=False) + "\n" for record in records)
+    return len(records)
+
+
+def load_records(folder: str | os.PathLike[str]) -> list[Record]:
+    """Return all records in a folder, sorted by name, with each run once.
+
+    Parameters
+    ----------
+    folder : path
+        A folder of records and packs of records, or one pack.
+
+    Returns
+    -------
+    list of dict
+        Each has `run`, `status`, `checkpoints`, `seconds` and `versions`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from noneg.lab.bench import RunConfig
+    >>> from noneg.lab.bench.protocol import write_record
+    >>> run = RunConfig(dataset="digits", setting="one-sample", algorithm="nnpu")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_record(folder, run, {"status": "done", "checkpoints": {}})
+    ...     print([record["run"]["algorithm"] for record in load_records(folder)])
+    ['nnpu']
+    """
+    place = Path(folder)
+    if place.is_file():
+        packs, single = [place], []
+    elif place.is_dir():
+        packs, single = sorted(place.glob("[!.]*.jsonl")), sorted(place.glob("[!.]*.json"))
+    else:
+        msg = f"must be a folder of records, or a pack of them, got {str(folder)!r}."
+        raise MissingFileError("folder", msg)
+    found = {record["key"]: record for pack in packs for record in _read_pack(pack)}
+    found |= {path.stem: read_record(path) for path in single}
+    return [found[key] for key in sorted(found)]
+
+
+def _read_pack(path: Path) -> list[Record]:
+    with path.open(encoding="utf-8") as lines:
+        return [_checked(line, f"{path.name}:{n}") for n, line in enumerate(lines, 1)]
+
+
+def open_runs(
+    folder: str | os.PathLike[str], runs: Iterable[RunConfig], *, retry_failed: bool = False
+) -> tuple[list[RunConfig], list[RunConfig]]:
+    """Return the runs without a complete record, each once, and those with a damaged record.
+
+    The former include failed runs if those are to be retried.
+    """
+    packs = sorted(Path(folder).glob("[!.]*.jsonl"))
+    status = {record["key"]: record["status"] for pack in packs for record in _read_pack(pack)}
+    damaged = []
+    for run in (asked := list(dict.fromkeys(runs))):
+        path = record_path(folder, run)
+        if not path.exists():
+            continue
+        try:
+            status[run.key] = read_record(path)["status"]
+        except DamagedRecordError:
+            damaged.append(run)
+            status.pop(run.key, None)
+    kept = {"done"} if retry_failed else {"done", "failed"}
+    return [run for run in asked if status.get(run.key) not in kept], damaged

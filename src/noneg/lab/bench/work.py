@@ -15,9 +15,8 @@ from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.lab.bench.criteria import probabilities
 from noneg.lab.bench.draws import Draw, draw
-from noneg.lab.bench.measures import measure
-from noneg.lab.bench.protocol import RunConfig, find_plan
-from noneg.lab.bench.records import write_record
+from noneg.lab.bench.measures import Facts, measure
+from noneg.lab.bench.protocol import RunConfig, find_plan, write_record
 from noneg.randomness import stream
 
 with optional("noneg bench run"):
@@ -25,7 +24,7 @@ with optional("noneg bench run"):
 
     from noneg.learning import networks, views
     from noneg.learning.algorithms import ALGORITHMS
-    from noneg.learning.contract import Algorithm, LogUniform, PUData, space
+    from noneg.learning.contract import Algorithm, LogUniform, PUData, choose_task, space
     from noneg.learning.training import Precision, Run, Trainer, find_device, seeded
 
 if TYPE_CHECKING:
@@ -73,22 +72,19 @@ def set_up(run: RunConfig) -> Setup:
     """
     if run.algorithm not in METHODS:
         raise InputError("algorithm", f"must be one of {', '.join(METHODS)}", value=run.algorithm)
-    kind = ALGORITHMS[run.algorithm]
-    batch = find_plan(run.dataset).batch
-    options = dict(run.options)
-    rate = options.pop("lr", None)
-    if run.configuration == 0:
-        found = kind(variant=run.variant, **options)
-        return Setup(found, rate or LEARNING_RATE, batch, options)
 
     def random(name: str) -> np.random.Generator:
         return stream(run.configuration, f"hyperparameter {name}")
 
-    drawn = {name: search.draw(random(name)) for name, search in space(kind).items()}
-    smaller = batch // 2 ** int(random("batch").integers(3))
-    drawn |= options
-    rate = rate or SEARCHED_RATE.draw(random("lr"))
-    return Setup(kind(variant=run.variant, **drawn), rate, smaller, drawn)
+    kind, batch = ALGORITHMS[run.algorithm], find_plan(run.dataset).batch
+    drawn: dict[str, Any] = {"lr": LEARNING_RATE}
+    if run.configuration:
+        searched = space(kind) | {"lr": SEARCHED_RATE}
+        drawn = {name: search.draw(random(name)) for name, search in searched.items()}
+        batch //= 2 ** int(random("batch").integers(3))
+    drawn |= dict(run.options)
+    rate = drawn.pop("lr")
+    return Setup(kind(variant=run.variant, **drawn), rate, batch, drawn)
 
 
 def is_possible(run: RunConfig) -> bool:
@@ -177,17 +173,11 @@ def started(run: RunConfig, rows: Draw, **options: Any) -> Iterator[Run]:  # noq
         checkpoint_every=run.every,
         **options,
     )
+    algorithm, data, held = setup.algorithm, _varied(run, rows), _tensors(rows.validation)
+    known: Any = {"setting": run.setting, "prior": told_prior(run, rows)}
+    task = choose_task(algorithm, data, correction=run.correction, **known)
     with seeded(trainer.seed, find_device(trainer.device)):
-        yield Run(
-            trainer,
-            setup.algorithm,
-            _network(run, rows),
-            _varied(run, rows),
-            setting=run.setting,
-            prior=told_prior(run, rows),
-            correction=run.correction,
-            validation=_tensors(rows.validation),
-        )
+        yield Run(trainer, algorithm, _network(run, rows), data, task, held)
 
 
 def failure(error: Exception) -> dict[str, Any]:
@@ -254,11 +244,10 @@ def _network(run: RunConfig, rows: Draw) -> Callable[[], nn.Module]:
     return lambda: networks.MLP(width)
 
 
-def facts(run: RunConfig, rows: Draw) -> tuple[Any, ...]:
-    """Return what `measure` must know about the rows in addition to their scores."""
-    held, test = rows.validation, rows.test
-    labels = len(held.positive), held.labels, test.labels, test.weight
-    return *labels, told_prior(run, rows), run.setting
+def facts(run: RunConfig, rows: Draw) -> Facts:
+    """Return what is known about the held-out rows of a run."""
+    held, test, prior = rows.validation, rows.test, told_prior(run, rows)
+    return Facts(len(held.positive), held.labels, test.labels, test.weight, prior, run.setting)
 
 
 def _monitor(run: RunConfig, rows: Draw) -> Monitor:
@@ -270,7 +259,7 @@ def _monitor(run: RunConfig, rows: Draw) -> Monitor:
         if not algorithm.ready():
             return {}
         logits = torch.cat([algorithm.decision(x.to(algorithm.device)) for x in parts])
-        return measure(probabilities(logits).cpu().numpy(), step, *known)
+        return measure(probabilities(logits).cpu().numpy(), step, known)
 
     return monitor
 

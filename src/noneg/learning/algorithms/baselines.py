@@ -10,8 +10,8 @@ from torch.nn.functional import softplus
 
 from noneg.errors import InputError
 from noneg.learning.contract import Algorithm, Batch, Epoch, PUData
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
+from noneg.learning.task import soft_cross_entropy
 
 
 @dataclass(kw_only=True, eq=False)
@@ -132,24 +132,20 @@ class ElkanNoto(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start with the first-stage networks."""
-        self.state |= {"first": True, "label": torch.zeros(data.n_unl, device=self.device)}
-
-    def ready(self) -> bool:
-        """Return whether the final network is being trained."""
-        return not self.state["first"]
+        self.state |= {"first_stage": True, "label": torch.zeros(data.n_unl, device=self.device)}
 
     def turns(self) -> tuple[str, ...]:
         """Return the networks trained in this stage."""
-        return HALVES if self.state["first"] else ("net",)
+        return HALVES if self.state["first_stage"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Label the unlabeled rows at the end of the first stage."""
-        if self.state["first"] and epoch.after(self.first_stage):
+        if self.state["first_stage"] and epoch.after(self.first_stage):
             margins = [self.margins(epoch.data.unl, self.players[name]) for name in HALVES]
             even = torch.arange(epoch.data.n_unl, device=self.device) % 2 == 0
             ratio = torch.where(even, margins[1], margins[0]).exp()
             self.state["label"] = (self.task.unlabeled_prior * ratio).clamp(max=1.0)
-            self.state["first"] = False
+            self.state["first_stage"] = False
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the risk for the current stage."""

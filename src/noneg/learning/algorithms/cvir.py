@@ -111,21 +111,17 @@ class TEDn(CVIR):
     def prepare(self, data: PUData) -> None:
         """Start the warm-up."""
         super().prepare(data)
-        self.state |= {"share": 0.5, "warm": True}
-
-    def ready(self) -> bool:
-        """Return whether the warm-up is over."""
-        return not self.state["warm"]
+        self.state |= {"share": 0.5, "first_stage": True}
 
     def share(self) -> float:
         """Return the estimated share, or 0 during the warm-up."""
-        return 0.0 if self.state["warm"] else float(self.state["share"])
+        return 0.0 if self.state["first_stage"] else float(self.state["share"])
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Estimate the share on held-out rows, then drop that many."""
         from noneg.prior import BestBin, ScoreLaws
 
-        self.state["warm"] = not epoch.after(self.warm_up)
+        self.state["first_stage"] = not epoch.after(self.warm_up)
         if epoch.number and epoch.validation is not None:
             held = (epoch.validation.pos, epoch.validation.unl)
             p, u = (self.margins(x).cpu().double().numpy() for x in held)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
-from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
+from noneg.learning.task import binary_entropy, soft_cross_entropy
 
 # Logits are clipped to this magnitude in entropies and mixed losses.
 _LIMIT = 10.0

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.func import grad
 from torch.nn.functional import logsigmoid, softplus
 
 from noneg.errors import InputError
+from noneg.learning.algorithms.count_loss import log_count_law
 from noneg.learning.contract import Algorithm, Batch
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin
-
-# Bisection steps for the constant; the initial interval is at most a few hundred wide.
-_HALVINGS = 40
+from noneg.learning.task import soft_cross_entropy
 
 
 @dataclass(kw_only=True, eq=False)
@@ -67,8 +66,7 @@ class GLWS(Algorithm):
         if self.bench:
             return released_posterior(f, whole)
         more = self.draw_uniform(1).to(f.device) < expected - whole
-        above = count_posterior(f, min(whole + 1, len(f)))
-        return torch.where(more, above, count_posterior(f, whole))
+        return count_posterior(f, whole + more.long())
 
     def loss(self, player: str, batch: Batch) -> Tensor:
         """Return the cross-entropy with the expected labels given the count."""
@@ -83,23 +81,18 @@ class GLWS(Algorithm):
         return self.margins(x) + (0.0 if self.bench else self.task.balanced_shift)
 
 
-def count_posterior(f: Tensor, k: int) -> Tensor:
+def count_posterior(f: Tensor, k: Tensor | int) -> Tensor:
     r"""Return the probability of each label given that k labels are positive.
 
     With independent :math:`y_i \sim \mathrm{Bernoulli}(\sigma(f_i))` and :math:`C = \sum_i y_i`,
 
-    .. math:: q_i = P(y_i = 1 \mid C = k) = s_i \, \frac{P(C_{-i} = k-1)}{P(C = k)}.
-
-    Adding a constant to all logits does not change q (the probability of every outcome with k
-    positives is multiplied by the same factor), so we add the constant that makes the expected
-    count k. The count k is then the most likely one, nothing underflows, and the distributions of
-    the sums follow from their Fourier transforms, which are products, without a loop over rows.
+    .. math:: q_i = P(y_i = 1 \mid C = k) = s_i + \frac{\partial \log P(C = k)}{\partial f_i}.
 
     Parameters
     ----------
     f : Tensor, shape (n,)
         Log odds of the labels.
-    k : int
+    k : int or Tensor of one integer
         Number of positives, from 0 to n.
 
     Examples
@@ -109,32 +102,15 @@ def count_posterior(f: Tensor, k: int) -> Tensor:
     >>> [round(float(x), 4) for x in (*q, q.sum())]
     [0.9649, 0.7405, 0.2946, 2.0]
     """
-    n = len(f)
-    if not 0 <= k <= n:
-        raise InputError("k", f"must be a number of rows from 0 to {n}, got {k}.")
-    if k in (0, n):
-        return torch.full_like(f, float(k == n))
-    s = torch.sigmoid(_centered(f.double(), k))
-    # An odd length avoids the angle pi, where a factor could be zero. The transform of a real
-    # sequence is conjugate-symmetric, so half of the angles are enough.
-    length = n + 1 + n % 2
-    angle = 2.0 * math.pi / length * torch.arange(length // 2 + 1, device=f.device).double()
-    turn = torch.polar(torch.ones_like(angle), angle)
-    factor = 1.0 + s[:, None] * (turn - 1.0)
-    whole = factor.prod(0) * torch.polar(torch.where(angle > 0.0, 2.0, 1.0).double(), -k * angle)
-    without = (whole * turn / factor).real.sum(1)
-    return (s * without / whole.real.sum()).clamp(0.0, 1.0).to(f.dtype)
+    if isinstance(k, int) and not 0 <= k <= len(f):
+        raise InputError("k", f"must be a number of rows from 0 to {len(f)}, got {k}.")
+    place = torch.as_tensor(k, device=f.device).reshape(1)
 
+    def log_chance(f: Tensor) -> Tensor:
+        return log_count_law(f).index_select(0, place)[0]
 
-def _centered(f: Tensor, k: int) -> Tensor:
-    """Return the logits plus the constant that makes the expected count k."""
-    reach = math.log(len(f)) + 1.0
-    low, high = -f.max() - reach, -f.min() + reach
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        many = torch.sigmoid(f + middle).sum() > k
-        low, high = torch.where(many, low, middle), torch.where(many, middle, high)
-    return f + middle
+    q = torch.sigmoid(f.double()) + grad(log_chance)(f.double())
+    return q.clamp(0.0, 1.0).to(f.dtype)
 
 
 def released_posterior(f: Tensor, k: int) -> Tensor:

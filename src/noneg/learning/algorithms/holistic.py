@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, average, hyper
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin, new_network
+from noneg.learning.task import soft_cross_entropy
 
 # Minimum number of records for a trend.
 _RECORDS = 3

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Epoch
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import new_network
-from noneg.learning.task import logit
+from noneg.learning.task import logit, soft_cross_entropy
 
 
 @dataclass(kw_only=True, eq=False)

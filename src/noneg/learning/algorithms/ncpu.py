@@ -12,8 +12,8 @@ from torch.nn.functional import normalize, softplus
 
 from noneg.errors import InputError
 from noneg.learning.contract import Algorithm, Batch, Choice, PUData, average, hyper
-from noneg.learning.losses import soft_cross_entropy
 from noneg.learning.networks import margin
+from noneg.learning.task import soft_cross_entropy
 
 # The slope of the square root is infinite at 0.
 _LEAST_DISTANCE = 1e-6

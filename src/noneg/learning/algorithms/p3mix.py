@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, Uniform, average, hyper
-from noneg.learning.losses import binary_entropy, soft_cross_entropy
 from noneg.learning.networks import margin
+from noneg.learning.task import binary_entropy, soft_cross_entropy
 
 # Probabilities are clipped to [1e-4, 1 - 1e-4] in the loss.
 LIMIT = math.log((1.0 - 1e-4) / 1e-4)

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
-from noneg.learning.losses import find_loss, pu_risks, with_ascent
 from noneg.learning.networks import new_network
+from noneg.learning.task import find_loss, pu_risks, with_ascent
 
 # Value that the benchmark's code uses for 1 - prior - rho on all data sets.
 _BENCH_REST = 0.3
@@ -72,21 +72,17 @@ class PUbN(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start with stage 1."""
-        self.state |= {"second": self.bench, "least": float("inf"), "eta": 1.0}
+        self.state |= {"first_stage": not self.bench, "least": float("inf"), "eta": 1.0}
         for name, x in (("pos", data.pos), ("unl", data.unl)):
             self.state[name] = torch.zeros(len(x), device=self.device)
 
-    def ready(self) -> bool:
-        """Return whether stage 2 has begun."""
-        return bool(self.state["second"])
-
     def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
-        return ("net",) if self.state["second"] else ("first",)
+        return ("first",) if self.state["first_stage"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Keep the best stage 1 network; at the end of stage 1, use it to weight the rows."""
-        if self.state["second"]:
+        if not self.state["first_stage"]:
             return
         self._keep(epoch.validation)
         if epoch.after(self.first_stage):
@@ -95,7 +91,7 @@ class PUbN(Algorithm):
             self.state["unl"] = torch.sigmoid(self.margins(epoch.data.unl, sigma))
             level = self.tau * (1.0 - self.task.prior)
             self.state["eta"] = float(_quantile(self.state["unl"], level))
-            self.state["second"] = True
+            self.state["first_stage"] = False
 
     def _keep(self, validation: PUData | None) -> None:
         first, value = self.players["first"], -float("inf")

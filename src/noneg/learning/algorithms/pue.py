@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Epoch, PUData, hyper
-from noneg.learning.losses import non_negative
 from noneg.learning.networks import margin, new_network
+from noneg.learning.task import non_negative
 
 # Propensities below this would give individual rows nearly all the weight.
 LEAST_PROPENSITY = 0.02
@@ -71,20 +71,16 @@ class PUe(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start with the propensity network."""
-        self.state |= {"first": True, "weight": torch.ones(data.n_pos, device=self.device)}
-
-    def ready(self) -> bool:
-        """Return whether the classifier is being trained."""
-        return not self.state["first"]
+        self.state |= {"first_stage": True, "weight": torch.ones(data.n_pos, device=self.device)}
 
     def turns(self) -> tuple[str, ...]:
         """Return the network trained in this stage."""
-        return ("propensity",) if self.state["first"] else ("net",)
+        return ("propensity",) if self.state["first_stage"] else ("net",)
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Weight all positives at the end of the first stage."""
-        if self.state["first"] and epoch.after(self.first_stage):
-            self.state["first"] = False
+        if self.state["first_stage"] and epoch.after(self.first_stage):
+            self.state["first_stage"] = False
             e = torch.sigmoid(self.margins(epoch.data.pos, self.players["propensity"]))
             self.state["weight"] = len(e) * inverse_weights(e)
 

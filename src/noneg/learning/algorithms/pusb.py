@@ -9,7 +9,7 @@ from torch import Tensor
 
 from noneg.learning.algorithms.upu import Risk
 from noneg.learning.contract import Batch, PUData
-from noneg.learning.losses import non_negative, with_ascent
+from noneg.learning.task import non_negative, with_ascent
 
 
 @dataclass(kw_only=True, eq=False)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from noneg.learning.contract import Algorithm, Batch, Choice, Epoch, PUData, hyper
-from noneg.learning.losses import find_loss, non_negative, pu_risks, with_ascent
+from noneg.learning.task import find_loss, non_negative, pu_risks, with_ascent
 
 # If the mean weight of a class is below this, all of its rows get weight 1.
 _LEAST_WEIGHT = 1e-3
@@ -75,21 +75,17 @@ class RobustPU(Algorithm):
 
     def prepare(self, data: PUData) -> None:
         """Start pre-training with unit weights."""
-        self.state |= {"first": True, "begun": 0}
+        self.state |= {"first_stage": True, "begun": 0}
         self.state["pos"] = torch.ones(data.n_pos, device=self.device)
         self.state["unl"] = torch.ones(data.n_unl, device=self.device)
-
-    def ready(self) -> bool:
-        """Return whether pre-training is over."""
-        return not self.state["first"]
 
     def start_epoch(self, epoch: Epoch) -> None:
         """Refresh the weights at the start of an episode."""
         over = epoch.number >= _BENCH_FIRST if self.bench else epoch.after(self.first_stage)
         if not over:
             return
-        if self.state["first"]:
-            self.state |= {"first": False, "begun": epoch.number}
+        if self.state["first_stage"]:
+            self.state |= {"first_stage": False, "begun": epoch.number}
         since = epoch.number - int(self.state["begun"])
         if since % self.episode == 0:
             self._weigh(epoch, since // self.episode)
@@ -116,7 +112,7 @@ class RobustPU(Algorithm):
     def loss(self, player: str, batch: Batch) -> Tensor:  # noqa: ARG002
         """Return the risk for the current stage."""
         p, u = self.scores(batch)
-        if self.state["first"]:
+        if self.state["first_stage"]:
             loss = find_loss("logistic" if self.bench else "sigmoid")
             risk = non_negative if self.bench else with_ascent
             return risk(*pu_risks(p, u, self.task, loss))

@@ -8,7 +8,7 @@ from typing import ClassVar
 from torch import Tensor
 
 from noneg.learning.contract import Algorithm, Batch, Variant
-from noneg.learning.losses import LossName, MarginLoss, find_loss, pu_risks
+from noneg.learning.task import LossName, MarginLoss, find_loss, pu_risks
 
 
 @dataclass(kw_only=True, eq=False)

@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from noneg.learning.contract import Algorithm, Batch, Choice, PUData, hyper
-from noneg.learning.losses import LARGEST_LOGIT
 from noneg.learning.networks import margin
+from noneg.learning.task import LARGEST_LOGIT
 
 # A mixing coefficient of 0 or 1 would make a logarithm infinite.
 _EDGE = 1e-8
