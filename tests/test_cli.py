@@ -590,8 +590,8 @@ def test_long_work_shows_a_sign_of_life(monkeypatch):
     started = []
     monkeypatch.setattr(output.sys, "stderr", Screen())
     monkeypatch.setattr(output, "PATIENCE", 0.0)
-    monkeypatch.setattr("rich.status.Status.start", lambda _: started.append(1))
-    monkeypatch.setattr("rich.status.Status.stop", lambda _: None)
+    monkeypatch.setattr("rich.progress.Progress.start", lambda _: started.append(1))
+    monkeypatch.setattr("rich.progress.Progress.stop", lambda _: None)
     with output.busy("x"):
         while not started:
             pass

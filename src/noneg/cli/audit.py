@@ -6,6 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+from noneg.atomic import write_text
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import answer, busy, check_outputs, tell
@@ -64,7 +65,6 @@ def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
     --for precision@0.9 --for recall@0.9 --for prior
     """
     from noneg import audit
-    from noneg.atomic import write_text
     from noneg.audit.reading import design_path
     from noneg.report.answers import plan_document
 
@@ -137,7 +137,6 @@ def read(files: tuple[str, ...], out: str | None, **asked: Any) -> None:
     if asked["label"] is not None:
         _read_table(files, out, asked)
         return
-    from noneg.atomic import write_text
     from noneg.audit import read
     from noneg.report.answers import audit_document
 
@@ -201,7 +200,6 @@ def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) ->
 @opt.force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""
-    from noneg.atomic import write_text
     from noneg.audit.reading import unanswered
 
     plan, left = unanswered(list(files), design)

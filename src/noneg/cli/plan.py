@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     from noneg.theory import LabelPlan, Plan
 
 WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
-
-
+# The function of `noneg.theory` for each goal; its parameters are the options that a goal accepts.
 GOALS = {
-    "eps": "Goal: calibration error, with this half-width.",
-    "precision": "Goal: precision of about this value, with --flagged.",
-    "prior_within": "Goal: prior, with this half-width.",
-    "difference": "Goal: detect this difference between the AUROC of two models.",
-    "recall": "Goal: guarantee this recall.",
+    "eps": ("plan", "Goal: calibration error, with this half-width."),
+    "precision": ("plan_precision", "Goal: precision of about this value, with --flagged."),
+    "prior_within": ("plan_prior", "Goal: prior, with this half-width."),
+    "difference": (
+        "plan_comparison",
+        "Goal: detect this difference between the AUROC of two models.",
+    ),
+    "recall": ("plan_recall", "Goal: guarantee this recall."),
 }
 DETAILS = {
     "prior": "Share of positives, in (0, 1).",
@@ -49,18 +51,10 @@ FOR_EPS = {
     "delta": "With --eps: allowed probability of a larger error.",
     "mean_score": "With --eps: largest expected mean score, for the normal method.  [default: 1]",
 }
-# The function of `noneg.theory` for each goal; its parameters are the options that a goal accepts.
-FUNCTIONS = {
-    "eps": "plan",
-    "precision": "plan_precision",
-    "prior_within": "plan_prior",
-    "difference": "plan_comparison",
-    "recall": "plan_recall",
-}
 
 
 @main.command(short_help="Calculate how many labels you need.")
-@opt.alike(GOALS | DETAILS, type=float)
+@opt.alike({goal: text for goal, (_, text) in GOALS.items()} | DETAILS, type=float)
 @opt.option("--n-positive", "Number of positives you have; solve for the unlabeled rows.", type=int)
 @opt.option("--n-unlabeled", "Number of unlabeled rows you have.", type=int)
 @opt.choice(
@@ -102,7 +96,7 @@ def _plan(given: dict[str, Any]) -> Plan | LabelPlan:
     from noneg import theory
 
     goal = opt.one_goal(GOALS, given)
-    function: Callable[..., Plan | LabelPlan] = getattr(theory, FUNCTIONS[goal])
+    function: Callable[..., Plan | LabelPlan] = getattr(theory, GOALS[goal][0])
     argument = "within" if goal == "prior_within" else goal
     takes = signature(function).parameters
     others = {name: x for name, x in given.items() if name != goal}
