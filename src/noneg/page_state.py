@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from noneg.calibration.reliability import Band, SmoothReliability
     from noneg.intervals import LawMeans
     from noneg.losses import Loss
-    from noneg.performance.contingency import Side
+    from noneg.performance.contingency import Tables
     from noneg.rules import Curve
     from noneg.scores import PUScores
 
@@ -205,7 +205,8 @@ def sum_up(
     diagrams = {kind: _diagram(exact, kind, n_bins, level) for kind in kinds}
     fixed = reliability(exact, bins=DIAGRAM_BINS, level=level, band="simultaneous")
     cuts = tails(scores, level=level)
-    rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
+    rows = bool(np.isfinite(scores.n_positive + scores.n_unlabeled))
+    movable = rows and scores.hidden
     ones = np.ones(binned.n_bins)
     return Sums(
         bins=_bins(scores, binned, kinds),
@@ -216,11 +217,15 @@ def sum_up(
         least_frequency=_per_unit(exact, fixed).low,
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
-        bounds=rank_bounds(scores, cuts.threshold, level=level),
+        bounds=rank_bounds(scores, cuts.threshold, level=level) if movable else None,
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
-        areas=_areas(exact, metrics, level) if rows else {},
-        tops=_tops(scores, metrics, level) if rows else {},
-        curves=_curves(exact, metrics) if rows else {},
+        areas=_areas(exact, metrics, level) if movable else {},
+        tops={
+            name: top_parts(scores, k, level)
+            for name, k in TOPS.items()
+            if movable and name in metrics
+        },
+        curves=_curves(exact, metrics) if movable else {},
         envelope=ks_envelope(scores) if rows else None,
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
         if scores.known_prior > 0.0
@@ -285,9 +290,7 @@ def losses() -> dict[str, Loss]:
 def _areas(
     scores: PUScores, metrics: Mapping[str, Estimate], level: float
 ) -> dict[str, list[float]]:
-    """Return the areas that depend on the prior; none for labeled data."""
-    if scores.prior_is_estimated:
-        return {}
+    """Return the areas that depend on the prior."""
     found: dict[str, list[float]] = {}
     if "auroc" in metrics and not np.isnan(area := auroc(scores)):
         known = 1.0 - scores.labeled_share
@@ -296,19 +299,8 @@ def _areas(
     return {name: row for name, row in found.items() if np.isfinite(row).all()}
 
 
-def _tops(
-    scores: PUScores, metrics: Mapping[str, Estimate], level: float
-) -> dict[str, dict[str, Any]]:
-    """Return what determines the top of the list; none for labeled data."""
-    if scores.prior_is_estimated:
-        return {}
-    return {name: top_parts(scores, k, level) for name, k in TOPS.items() if name in metrics}
-
-
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
     """Return the curves of metrics that are not covered by bins or areas."""
-    if scores.prior_is_estimated:
-        return {}
     known = {name: METRICS[name] for name in metrics if name not in ("ece", "auroc")}
     return {
         name: metric.curve(scores)
@@ -459,13 +451,13 @@ class RankBounds:
 
 def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
     """Return the inputs for bounds at thresholds; None if there are no bounds for these scores."""
-    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
-        return None
     try:
         (problem,) = pose(scores, level=level, threshold=cuts)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # Rows with importance weights cannot be counted.
         return None
+    everything = contingency_bounds(scores, threshold=cuts, table="all", level=level)
+    counted = contingency_bounds(scores, threshold=cuts, level=level)
     return RankBounds(
         unlabeled=problem.unlabeled[::-1],
         known=problem.known(0)[::-1],
@@ -474,16 +466,14 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
         n_unlabeled=problem.n_unlabeled,
         n_known=problem.groups[0].total,
         counts_known=problem.assumes.table == "all",
-        lower=_bounding_curves(scores, cuts, "lower", level),
-        upper=_bounding_curves(scores, cuts, "upper", level),
+        lower=_bounding_curves(everything.lower, counted.lower),
+        upper=_bounding_curves(everything.upper, counted.upper),
         auroc=areas[0],
         average_precision=areas[1],
     )
 
 
-def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -> dict[str, Floats]:
-    everything = getattr(contingency_bounds(scores, threshold=cuts, table="all", level=level), side)
-    counted = getattr(contingency_bounds(scores, threshold=cuts, level=level), side)
+def _bounding_curves(everything: Tables, counted: Tables) -> dict[str, Floats]:
     return {
         "fpr": everything.fpr[::-1],
         "tpr": everything.tpr[::-1],

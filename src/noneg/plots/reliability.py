@@ -10,14 +10,7 @@ import numpy as np
 from noneg.bins import bin_scores, optimal_bin_count
 from noneg.calibration import ece_interval, reliability, smooth_reliability
 from noneg.checks import is_labeled, is_pooled
-from noneg.plots.base import (
-    Display,
-    curve_style,
-    find_canvas,
-    line_properties,
-    require_matplotlib,
-    shifted,
-)
+from noneg.plots import base
 from noneg.results import count
 
 if TYPE_CHECKING:
@@ -32,7 +25,6 @@ if TYPE_CHECKING:
     from noneg.calibration import Reliability, SmoothReliability
     from noneg.calibration.reliability import Band
     from noneg.checks import Setting
-    from noneg.plots.base import Place
     from noneg.results import Estimate
     from noneg.scores import PUScores
 
@@ -42,7 +34,7 @@ MOST_BINS = 15
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay(Display):
+class ReliabilityDisplay(base.Display):
     """Reliability diagram above the score histograms of positives and of all or unlabeled rows.
 
     Shows a smooth curve with its band and, in a lighter style, one point per bin with its interval.
@@ -137,7 +129,7 @@ class ReliabilityDisplay(Display):
         level: float = 0.95,
         band: Band = "pointwise",
         histogram_bins: int | None = 30,
-        ax: Place | None = None,
+        ax: base.Place | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -195,7 +187,7 @@ class ReliabilityDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Place | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, ax: base.Place | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
 
         Parameters
@@ -215,13 +207,13 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display itself.
         """
-        require_matplotlib()
-        canvas = find_canvas(ax, with_histogram=self.histogram is not None)
+        base.require_matplotlib()
+        canvas = base.find_canvas(ax, with_histogram=self.histogram is not None)
         self.ax_, self.ax_histogram_ = canvas.ax, canvas.histogram
         self.figure_, self.diagonal_ = canvas.ax.figure, canvas.diagonal
         number = len(canvas.bars)
-        own = curve_style(number) | {"transform": shifted(canvas.ax, number)}
-        style = own | line_properties(kwargs)
+        own = base.curve_style(number) | {"transform": base.shifted(canvas.ax, number)}
+        style = own | base.line_properties(kwargs)
         name = style.pop("label", None) or name or self.name
         label = name or (f"estimate {number + 1}" if number else "estimate")
         self._draw_curve(style, label)
