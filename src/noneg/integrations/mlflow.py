@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from noneg.checks import is_labeled
 from noneg.evaluation import evaluate
 from noneg.extras import optional
-from noneg.integrations import named, saved_report
+from noneg.integrations import named
+from noneg.report import to_html
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -45,8 +46,7 @@ def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> Non
     mlflow.set_tag(f"{prefix}noneg.verdict", evaluation.verdict.code)
     mlflow.set_tag(f"{prefix}noneg.setting", evaluation.setting)
     if report:
-        with saved_report(evaluation, prefix) as path:
-            mlflow.log_artifact(str(path))
+        mlflow.log_text(to_html(evaluation), f"{prefix}report.html")
 
 
 def make_metric(
