@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Polygon, StepPatch
+    from matplotlib.patches import Polygon
     from numpy.typing import NDArray
 
     from noneg.bins import Binned, Binning
@@ -44,10 +44,6 @@ class _CurveDisplay(base.Display):
     curve: Any
     bounds: Any = None
     area: Estimate | None = None
-
-    line_: Line2D = field(init=False)
-    region_: Polygon | None = field(init=False)
-    chance_: Line2D | None = field(init=False)
 
     _bounds: ClassVar[Callable[..., Any]]
     _kind: ClassVar[str]
@@ -108,7 +104,7 @@ class _CurveDisplay(base.Display):
         area = f": {self._area_name} {self.area.value:.3f}" if self.area else ""
         style.setdefault("label", words + area)
         (self.line_,) = self.ax_.plot(*self._points(), **style)
-        self.region_ = None
+        self.region_: Polygon | None = None
         if self.bounds is not None:
             upper, lower = self._sides()
             x, y = (np.append(one, other[::-1]) for one, other in zip(upper, lower, strict=True))
@@ -296,10 +292,6 @@ class PriorSensitivityDisplay(base.Display):
     prior_interval: tuple[float, float] | None = None
     largest: float | None = None
 
-    line_: Line2D = field(init=False)
-    point_: Line2D = field(init=False)
-    limit_: Line2D | None = field(init=False)
-
     @classmethod
     def from_scores(
         cls,
@@ -349,7 +341,7 @@ class PriorSensitivityDisplay(base.Display):
         (self.point_,) = self.ax_.plot([self.prior], [height], "o", color=color)
         if self.prior_interval is not None:
             self.ax_.axvspan(*self.prior_interval, color=color, alpha=0.12, linewidth=0.0)
-        self.limit_ = None
+        self.limit_: Line2D | None = None
         if self.largest is not None and self.largest < 1.0:
             look = CHANCE | {"color": color, "label": "largest compatible prior"}
             self.limit_ = self.ax_.axvline(self.largest, **look)
@@ -397,10 +389,6 @@ class ScoreDistributionDisplay(base.Display):
 
     histogram: Binned
     setting: Setting | None = None
-
-    positive_: StepPatch = field(init=False)
-    marginal_: StepPatch = field(init=False)
-    negative_: StepPatch = field(init=False)
 
     @classmethod
     def from_scores(
@@ -502,9 +490,6 @@ class PromisedPrecisionDisplay(base.Display):
     """
 
     envelope: performance.FdpEnvelope
-
-    line_: Line2D = field(init=False)
-    promise_: Line2D = field(init=False)
 
     @classmethod
     def from_scores(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -14,9 +14,7 @@ from noneg.plots import base
 from noneg.results import count
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.collections import FillBetweenPolyCollection, LineCollection
-    from matplotlib.legend import Legend
+    from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
 
@@ -107,17 +105,6 @@ class ReliabilityDisplay(base.Display):
     n_unlabeled: float | None = None
     prior: float | None = None
     prior_interval: tuple[float, float] | None = None
-
-    ax_histogram_: Axes | None = field(init=False)
-    line_: Line2D = field(init=False)
-    bars_: LineCollection = field(init=False)
-    curve_: Line2D | None = field(init=False)
-    band_: FillBetweenPolyCollection | None = field(init=False)
-    above_one_: Line2D = field(init=False)
-    diagonal_: Line2D = field(init=False)
-    positive_: StepPatch | None = field(init=False)
-    marginal_: StepPatch | None = field(init=False)
-    legend_: Legend = field(init=False)
 
     @classmethod
     def from_scores(
@@ -251,7 +238,8 @@ class ReliabilityDisplay(base.Display):
 
     def _draw_smooth(self, style: dict[str, Any]) -> None:
         """Draw the smooth curve and its band, clipped at 1."""
-        self.curve_ = self.band_ = None
+        self.curve_: Line2D | None = None
+        self.band_: FillBetweenPolyCollection | None = None
         if self.smooth is None:
             return
         score = self.smooth.score
@@ -263,7 +251,8 @@ class ReliabilityDisplay(base.Display):
         )
 
     def _draw_histograms(self, dashes: str) -> None:
-        self.positive_ = self.marginal_ = None
+        self.positive_: StepPatch | None = None
+        self.marginal_: StepPatch | None = None
         if self.histogram is None or self.ax_histogram_ is None:
             return
         ax, data, color = self.ax_histogram_, self.histogram, self.line_.get_color()
