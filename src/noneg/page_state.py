@@ -415,20 +415,17 @@ def thresholds(scores: PUScores) -> Floats:
     return np.unique(np.concatenate([even, known]))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RankBounds:
     """Inputs for bounds on the ROC and PR curves (Claesen et al. 2015), at `Tails.threshold`.
 
     Attributes
     ----------
-    unlabeled, known : ndarray
-        Number of unlabeled rows and of labeled positives at or above each threshold.
-    low, high : ndarray
-        Band for the rank CDF of the positives, T_lb and T_ub.
-    n_unlabeled, n_known : float
-        Total number of unlabeled rows and of labeled positives.
-    counts_known : bool
-        Whether the contingency table for precision also counts the labeled positives.
+    counts : dict
+        "unlabeled" and "known": number of unlabeled rows and of labeled positives at or above each
+        threshold, with their totals "n_unlabeled" and "n_known". "low" and "high": band for the
+        rank CDF of the positives, T_lb and T_ub. "counts_known": whether the contingency table for
+        precision also counts the labeled positives.
     lower, upper : dict of str to ndarray
         Bounding curves at the given prior, or over its interval: "fpr" and "tpr" of the ROC curve,
         and "recall" and "precision".
@@ -436,13 +433,7 @@ class RankBounds:
         Areas under the bounding curves over all scores, at the given prior.
     """
 
-    unlabeled: Floats
-    known: Floats
-    low: Floats
-    high: Floats
-    n_unlabeled: float
-    n_known: float
-    counts_known: bool
+    counts: dict[str, Any]
     lower: dict[str, Floats]
     upper: dict[str, Floats]
     auroc: tuple[float, float]
@@ -458,19 +449,18 @@ def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds |
         return None
     everything = contingency_bounds(scores, threshold=cuts, table="all", level=level)
     counted = contingency_bounds(scores, threshold=cuts, level=level)
-    return RankBounds(
-        unlabeled=problem.unlabeled[::-1],
-        known=problem.known(0)[::-1],
-        low=problem.band_at(0)[::-1],
-        high=problem.band_at(1)[::-1],
-        n_unlabeled=problem.n_unlabeled,
-        n_known=problem.groups[0].total,
-        counts_known=problem.assumes.table == "all",
-        lower=_bounding_curves(everything.lower, counted.lower),
-        upper=_bounding_curves(everything.upper, counted.upper),
-        auroc=areas[0],
-        average_precision=areas[1],
-    )
+    counts = {
+        "unlabeled": problem.unlabeled[::-1],
+        "known": problem.known(0)[::-1],
+        "low": problem.band_at(0)[::-1],
+        "high": problem.band_at(1)[::-1],
+        "n_unlabeled": problem.n_unlabeled,
+        "n_known": problem.groups[0].total,
+        "counts_known": problem.assumes.table == "all",
+    }
+    lower = _bounding_curves(everything.lower, counted.lower)
+    upper = _bounding_curves(everything.upper, counted.upper)
+    return RankBounds(counts, lower, upper, *areas)
 
 
 def _bounding_curves(everything: Tables, counted: Tables) -> dict[str, Floats]:

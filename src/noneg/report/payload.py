@@ -141,14 +141,13 @@ def data_names(spec: Any) -> set[str]:  # noqa: ANN401
 
 def sums_to_dict(sums: Sums) -> dict[str, Any]:
     """Return the sums as lists and numbers, with the noise draws packed."""
-    counts = ("unlabeled", "known", "low", "high", "n_unlabeled", "n_known", "counts_known")
     return vars(sums) | {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
         "diagrams": {name: one.columns() for name, one in sums.diagrams.items()},
         "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
         "smooth": sums.smooth.columns(),
         "tails": vars(sums.tails),
-        "bounds": sums.bounds and _some(sums.bounds, counts),
+        "bounds": sums.bounds and sums.bounds.counts,
         "curves": {name: vars(one) for name, one in sums.curves.items()},
         "envelope": sums.envelope and vars(sums.envelope),
         "prior_limit": vars(sums.prior_limit),
