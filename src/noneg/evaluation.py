@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from noneg.bins import bin_scores
-from noneg.calibration.errors import prior_curve
-from noneg.calibration.reliability import reliability
-from noneg.calibration.testing import calibration_test, consistent_priors
-from noneg.checks import check_level, is_labeled
+from noneg.bins import Binned, bin_scores
+from noneg.calibration.errors import PriorCurve, prior_curve
+from noneg.calibration.reliability import Reliability, reliability
+from noneg.calibration.testing import CalibrationTest, calibration_test, consistent_priors
+from noneg.checks import Setting, check_level, is_labeled
 from noneg.errors import InputError
-from noneg.groups import by_group
+from noneg.groups import GroupTable, by_group
 from noneg.laws import few_weighted
 from noneg.metrics import METRICS, RECOMMENDED, estimate
-from noneg.page_selection import selection_sums
-from noneg.page_state import prior_estimate, sum_up
-from noneg.performance.assumptions import check_assumptions
+from noneg.page_selection import SelectionSums, selection_sums
+from noneg.page_state import Sums, prior_estimate, sum_up
+from noneg.performance.assumptions import Check, check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate, Table, aligned, end_columns, plain, plain_fields
@@ -34,7 +34,7 @@ from noneg.sentences import Notice, notice, say
 from noneg.tables import read
 from noneg.tables.groups import GroupSums, groups_of
 from noneg.tables.reading import read_grouped
-from noneg.theory import bias_bound, labeled_bias_bound
+from noneg.theory import Bound, bias_bound, labeled_bias_bound
 from noneg.verdict import Verdict, decide
 
 if TYPE_CHECKING:
@@ -44,17 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.audit import Audit
-    from noneg.bins import Binned
-    from noneg.calibration.errors import PriorCurve
-    from noneg.calibration.reliability import Reliability
-    from noneg.calibration.testing import CalibrationTest
-    from noneg.checks import Setting
-    from noneg.groups import GroupTable
     from noneg.knowledge import Kind
-    from noneg.page_selection import SelectionSums
-    from noneg.page_state import Sums
-    from noneg.performance.assumptions import Check
-    from noneg.theory import Bound
 
 FIXED_BINS = 15
 FOLDS = 5

@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from noneg.bins import bin_scores
-from noneg.calibration.reliability import band_parts, selected_limits
+from noneg.calibration.reliability import SmoothReliability, band_parts, selected_limits
 from noneg.intervals import law_means, t_score, unseen_share
-from noneg.page_state import losses
+from noneg.page_state import Sums, losses
 from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
     from noneg.arrays import Floats
-    from noneg.calibration.reliability import SmoothReliability
     from noneg.losses import Loss
-    from noneg.page_state import Sums
     from noneg.scores import PUScores
 
 ATOMS = 1000

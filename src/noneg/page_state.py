@@ -18,32 +18,27 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from noneg.bins import bin_scores, order_statistics
+from noneg.bins import Binned, Binning, bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
 from noneg.calibration.reliability import Reliability, reliability, smooth_reliability
-from noneg.intervals import t_score, tail_means, unseen_share, z_score
+from noneg.intervals import LawMeans, t_score, tail_means, unseen_share, z_score
 from noneg.laws import Ordered
-from noneg.losses import LossSums, loss_means
+from noneg.losses import Loss, LossSums, loss_means
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.contingency import pose
+from noneg.performance.contingency import Tables, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
 from noneg.performance.top import top_parts
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
-from noneg.rules import labeled_shares, pu_shares
+from noneg.rules import Curve, labeled_shares, pu_shares
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from noneg.arrays import Floats, Places
-    from noneg.bins import Binned, Binning
     from noneg.calibration.reliability import Band, SmoothReliability
-    from noneg.intervals import LawMeans
-    from noneg.losses import Loss
-    from noneg.performance.contingency import Tables
-    from noneg.rules import Curve
     from noneg.scores import PUScores
 
     Pair = tuple[float, float, list[float], list[float], float]

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noneg.checks import is_labeled
-from noneg.evaluation import evaluate
+from noneg.checks import Setting, is_labeled
+from noneg.evaluation import Evaluation, evaluate
 from noneg.extras import optional
 from noneg.integrations import named
 from noneg.report import to_html
 from noneg.scores import PUScores
-
-if TYPE_CHECKING:
-    from noneg.checks import Setting
-    from noneg.evaluation import Evaluation
 
 
 def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> None:

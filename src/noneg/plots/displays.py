@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from noneg import performance
-from noneg.bins import bin_scores
-from noneg.calibration import ece_by_prior
-from noneg.checks import is_labeled, is_pooled
+from noneg.bins import Binned, Binning, bin_scores
+from noneg.calibration import PriorCurve, ece_by_prior
+from noneg.checks import Setting, is_labeled, is_pooled
 from noneg.errors import InputError
 from noneg.plots import base
-from noneg.results import to_frame
+from noneg.results import Estimate, to_frame
 from noneg.selection import is_selected
 
 if TYPE_CHECKING:
@@ -24,10 +24,6 @@ if TYPE_CHECKING:
     from matplotlib.patches import Polygon
     from numpy.typing import NDArray
 
-    from noneg.bins import Binned, Binning
-    from noneg.calibration import PriorCurve
-    from noneg.checks import Setting
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 # The look of curves without marks, and of lines to compare them with.

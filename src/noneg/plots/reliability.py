@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from noneg.bins import bin_scores, optimal_bin_count
+from noneg.bins import Binned, Binning, bin_scores, optimal_bin_count
 from noneg.calibration import ece_interval, reliability, smooth_reliability
-from noneg.checks import is_labeled, is_pooled
+from noneg.checks import Setting, is_labeled, is_pooled
 from noneg.plots import base
-from noneg.results import count
+from noneg.results import Estimate, count
 
 if TYPE_CHECKING:
     from matplotlib.collections import FillBetweenPolyCollection
@@ -19,11 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.patches import StepPatch
 
     from noneg.arrays import Floats
-    from noneg.bins import Binned, Binning
     from noneg.calibration import Reliability, SmoothReliability
     from noneg.calibration.reliability import Band
-    from noneg.checks import Setting
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 _ROUNDING = 1e-9  # A bin with only positives may differ from 1 by rounding error.

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE
+from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE, Evaluation
 from noneg.page_selection import smooth_band
-from noneg.page_state import EXPLORED
+from noneg.page_state import EXPLORED, BinSums, Sums
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.calibration.reliability import Reliability
-    from noneg.evaluation import Evaluation
-    from noneg.page_state import BinSums, Sums
 
 
 # The six distinct entries of a symmetric 3 by 3 matrix.
