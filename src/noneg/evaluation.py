@@ -493,11 +493,11 @@ class Evaluation(Table):
         """Return a table with one row per metric."""
         return {"metric": np.array([*self.metrics])} | end_columns(self.metrics.values())
 
-    def flat(self) -> dict[str, float]:
+    def flat(self, prefix: str = "") -> dict[str, float]:
         """Return all numbers under flat names, as experiment trackers expect.
 
         Each metric gives ``name.value``, ``name.low`` and ``name.high``, and so does the prior;
-        values that are not finite are left out.
+        values that are not finite are left out. The prefix is put before each name.
 
         Examples
         --------
@@ -515,7 +515,7 @@ class Evaluation(Table):
         for name in ("n_positive", "n_unlabeled", "n_marginal", "selection", "level"):
             found[name] = getattr(self, name)
         found["calibration_p_value"] = self.test.p_value
-        return {name: float(x) for name, x in found.items() if math.isfinite(x)}
+        return {f"{prefix}{name}": float(x) for name, x in found.items() if math.isfinite(x)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as .html, .md, .txt or .json, depending on the extension of the path.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
 from noneg.atomic import write_text
 from noneg.cli import options as opt
 from noneg.cli.app import main
@@ -55,11 +56,9 @@ def evaluate(question: Question, gates: Gates) -> None:
 
 def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> Evaluation:
     """Return the evaluation of the rows, with all notes on them."""
-    from noneg.evaluation import evaluate
-
     scores = question.scores(needed=False)
     with busy("Measuring"):
-        evaluation = evaluate(
+        evaluation = noneg.evaluate(
             scores, level=question.level, recalibrate=recalibrate, by=question.groups
         )
     gates.judge(evaluation, scores)
@@ -215,14 +214,13 @@ def _write_demo_data(folder: Path) -> None:
 
 def _write_demo_report(out: str) -> None:
     from noneg.demo import handwritten_loops
-    from noneg.evaluation import evaluate
     from noneg.report import About, to_html
     from noneg.report.content import summary
 
     with busy("Training naive Bayes"):
         data = handwritten_loops()
-        evaluation = evaluate(data.scores, recalibrate=True)
-        truth = evaluate(data.truth, edges=evaluation.edges)
+        evaluation = noneg.evaluate(data.scores, recalibrate=True)
+        truth = noneg.evaluate(data.truth, edges=evaluation.edges)
     about = About(
         title="Does the digit have a loop? Naive Bayes on handwritten digits",
         source={"data": data.story},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+import noneg
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import answer, busy, say
@@ -80,11 +81,10 @@ def plan(**asked: Any) -> None:
     noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12
     """
     from noneg.report.answers import labels_answer, plan_answer
-    from noneg.theory import Plan
 
     given = {name: value for name, value in asked.items() if value is not None}
     found = _plan(given)
-    if isinstance(found, Plan):
+    if isinstance(found, noneg.theory.Plan):
         shown = partial(plan_answer, found, given["eps"], given["prior"])
     else:
         shown = partial(labels_answer, found)
@@ -93,10 +93,8 @@ def plan(**asked: Any) -> None:
 
 def _plan(given: dict[str, Any]) -> Plan | LabelPlan:
     """Return the plan for the single goal among the options."""
-    from noneg import theory
-
     goal = opt.one_goal(GOALS, given)
-    function: Callable[..., Plan | LabelPlan] = getattr(theory, GOALS[goal][0])
+    function: Callable[..., Plan | LabelPlan] = getattr(noneg.theory, GOALS[goal][0])
     argument = "within" if goal == "prior_within" else goal
     takes = signature(function).parameters
     others = {name: x for name, x in given.items() if name != goal}
@@ -149,17 +147,16 @@ def simulate(out: str, **asked: Any) -> None:
 def _world(
     world: str | None, beta0: float | None, beta1: float | None, prior: float
 ) -> LogisticGaussian:
-    from noneg.simulation import LogisticGaussian
 
     if world is not None and (beta0 is not None or beta1 is not None):
         raise InputError("world", "must not be combined with --beta0 or --beta1.")
     if beta0 is not None and beta1 is not None:
-        return LogisticGaussian(beta0, beta1, prior)
+        return noneg.simulation.LogisticGaussian(beta0, beta1, prior)
     if beta0 is not None or beta1 is not None:
         name = "beta0" if beta0 is None else "beta1"
         rule = "must also be given: --beta0 and --beta1 together define a population."
         raise InputError(name, rule)
-    named = getattr(LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
+    named = getattr(noneg.simulation.LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
     return cast("LogisticGaussian", named(prior))
 
 

@@ -7,7 +7,6 @@ from typing import Any
 from noneg.checks import Setting, is_labeled
 from noneg.evaluation import Evaluation, evaluate
 from noneg.extras import optional
-from noneg.integrations import named
 from noneg.report import to_html
 from noneg.scores import PUScores
 
@@ -38,7 +37,7 @@ def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> Non
     """
     with optional("logging to MLflow"):
         import mlflow
-    mlflow.log_metrics(named(evaluation, prefix))
+    mlflow.log_metrics(evaluation.flat(prefix))
     mlflow.set_tag(f"{prefix}noneg.verdict", evaluation.verdict.code)
     mlflow.set_tag(f"{prefix}noneg.setting", evaluation.setting)
     if report:

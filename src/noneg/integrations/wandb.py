@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from noneg.extras import optional
-from noneg.integrations import named
 from noneg.report import to_html
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def log(
     if run is None:
         msg = "There is no active run. Start one with wandb.init(), or pass run=."
         raise ValueError(msg)
-    run.log(named(evaluation, prefix))
+    run.log(evaluation.flat(prefix))
     run.summary[f"{prefix}noneg.verdict"] = evaluation.verdict.code
     run.summary[f"{prefix}noneg.setting"] = evaluation.setting
     if report:
