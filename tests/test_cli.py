@@ -19,8 +19,8 @@ import noneg
 from noneg.cli import main
 from noneg.errors import Argument, InputError
 from noneg.evaluation import evaluate
-from noneg.report.document import printable
 from noneg.results import plain
+from noneg.sentences import printable
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.errors import InputError
+from noneg.sentences import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -46,8 +47,6 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
     """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
-    from noneg.report.document import printable
-
     out = console(error=error)
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
@@ -72,8 +71,6 @@ def progress(
         yield None
         return
     from rich import progress as rich
-
-    from noneg.report.document import printable
 
     words = rich.TextColumn("{task.description}", markup=False)
     rows = rich.TextColumn("{task.fields[rows]}")

@@ -123,9 +123,11 @@ class Question:
     by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from noneg.checks import check_level, check_selection
+        from noneg.checks import check_level, check_selection, is_labeled
 
         self.selection = check_selection(self.selection)
+        # Whether every row has its label, which determines the prior.
+        self.is_labeled = is_labeled(self.setting)
         # What `read` finds if rows have groups: who is in which group, sums by group, and the rows,
         # which are in memory after `keep_rows`.
         self.grouping: Any = None
@@ -166,13 +168,6 @@ class Question:
     def has_scores(self) -> bool:
         """Whether there are scores, either per row or summed."""
         return bool(self.score or self.summed)
-
-    @property
-    def is_labeled(self) -> bool:
-        """Whether every row has its label, which determines the prior."""
-        from noneg.checks import is_labeled
-
-        return is_labeled(self.setting)
 
     @property
     def is_remote(self) -> bool:
