@@ -147,7 +147,6 @@ def simulate(out: str, **asked: Any) -> None:
 def _world(
     world: str | None, beta0: float | None, beta1: float | None, prior: float
 ) -> LogisticGaussian:
-
     if world is not None and (beta0 is not None or beta1 is not None):
         raise InputError("world", "must not be combined with --beta0 or --beta1.")
     if beta0 is not None and beta1 is not None:

@@ -28,7 +28,6 @@ ALL = "all"
 
 
 def _methods() -> str:
-
     return (
         "Estimation method; repeat it to compare methods, or pass 'all'. "
         f"From scores: {', '.join(noneg.prior.FROM_SCORES)}. "
@@ -165,7 +164,6 @@ def _from_scores(question: Question, features: Sequence[str], overlap: float | N
 
 
 def _from_features(question: Question, features: Sequence[str], overlap: float | None) -> Ask:
-
     _check_features(question)
     setting, table = question.setting, _columns(question, features)
     # All methods that work on scores use the same classifier.
@@ -209,13 +207,11 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
 def _check_sources(question: Question, asked: dict[str, Any]) -> None:
     if len(asked["views"]) not in (0, 2):
         raise InputError("views", "must be given twice", value=len(asked["views"]))
-    for name, needed in (("stratum", "reviewed"), ("earlier_prior", "earlier")):
-        if asked[name] is not None and asked[needed] is None:
-            raise InputError(name, f"requires --{needed}")
-    if asked["earlier"] is not None and asked["earlier_prior"] is None:
-        raise InputError("earlier", "requires --earlier-prior")
-    if asked["earlier"] is not None and not question.score:
-        raise InputError("earlier", "requires --score")
+    given = asked | {"score": question.score}
+    pairs = ("stratum", "reviewed"), ("earlier_prior", "earlier"), ("earlier", "earlier_prior")
+    for name, needed in (*pairs, ("earlier", "score")):
+        if given[name] is not None and given[needed] is None:
+            raise InputError(name, f"requires --{opt.dashed(needed)}")
     if asked["second_label"] is not None and question.setting != "one-sample":
         rule = "requires --setting one-sample: both processes label rows of the same sample"
         raise InputError("second_label", rule)
@@ -244,7 +240,6 @@ def _columns(
 
 
 def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
-
     table = _columns(question, list(views))
     first, second = table.X.T
     options = {"setting": question.setting, "level": question.level}
@@ -252,7 +247,6 @@ def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
 
 
 def _from_sources(question: Question, second: str) -> PriorEstimate:
-
     names = filter(None, [second, question.score])
     table = _columns(question, [*names], blanks=True)
     other, *scores = table.X.T
@@ -261,7 +255,6 @@ def _from_sources(question: Question, second: str) -> PriorEstimate:
 
 
 def _from_review(question: Question, reviewed: str, stratum: str | None) -> PriorEstimate:
-
     table = _columns(question, [*filter(None, [reviewed, stratum])], blanks=True)
     outcome, *strata = table.X[~table.flags].T
     labeled = float(table.flags.mean()) if question.setting == "one-sample" else 0.0
@@ -270,7 +263,6 @@ def _from_review(question: Question, reviewed: str, stratum: str | None) -> Prio
 
 
 def _from_earlier(question: Question, earlier: str, prior: float) -> PriorEstimate:
-
     score = [question.score]
     before, after = _columns(question, score, earlier=earlier), _columns(question, score)
     known = {"prior": prior, "setting": question.setting}

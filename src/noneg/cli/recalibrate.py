@@ -39,7 +39,6 @@ table_out = partial(
 
 
 def _methods() -> str:
-
     listed = (f"{name} ({method.learns})" for name, method in noneg.recalibration.METHODS.items())
     return f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
 
@@ -118,7 +117,6 @@ def _check_groups(question: Question) -> None:
 def _by_group(
     question: Question, method: Calibrator, scores: PUScores, options: dict[str, Any]
 ) -> HeldOutByGroup:
-
     rows = question.rows
     found = noneg.recalibration.held_out_by_group(
         rows.score,

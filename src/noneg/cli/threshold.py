@@ -229,7 +229,6 @@ def _promised(scores: PUScores, wish: Wish) -> dict[str, Any]:
 
 
 def _promise(scores: PUScores, wish: Wish) -> Promise:
-
     if not wish.is_workload:
         find = getattr(noneg.performance, f"{wish.goal}_threshold")
         return find(scores, confidence=wish.confidence, **{wish.goal: wish.value})
