@@ -23,8 +23,7 @@ from noneg.errors import InputError
 from noneg.groups import GroupTable, by_group
 from noneg.laws import few_weighted
 from noneg.metrics import METRICS, RECOMMENDED, estimate
-from noneg.page_selection import SelectionSums, selection_sums
-from noneg.page_state import Sums, prior_estimate, sum_up
+from noneg.page_state import SelectionSums, Sums, prior_estimate, selection_sums, sum_up
 from noneg.performance.assumptions import Check, check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out

@@ -14,7 +14,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from noneg.page_selection import bands
+from noneg.page_state import bands
 from noneg.results import Estimate, Record
 from noneg.sentences import say
 

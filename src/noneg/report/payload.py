@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE, Evaluation
-from noneg.page_selection import smooth_band
-from noneg.page_state import EXPLORED, BinSums, Sums
+from noneg.page_state import EXPLORED, BinSums, Sums, smooth_band
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
