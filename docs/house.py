@@ -22,7 +22,6 @@ FLOORS = [  # name, color, and modules with their contents
             "evaluation": "all at once",
             "gates": "yes or no",
             "monitoring": "over time",
-            "page_selection": "for the factor",
             "page_state": "for sliders",
             "sensitivity": "by prior",
             "torch": "in loops",

@@ -19,8 +19,8 @@ import noneg
 from noneg.cli import main
 from noneg.errors import Argument, InputError
 from noneg.evaluation import evaluate
-from noneg.report.document import printable
 from noneg.results import plain
+from noneg.sentences import printable
 from noneg.simulation import LogisticGaussian
 from noneg.tables import write
 
@@ -600,8 +600,8 @@ def test_long_work_shows_a_sign_of_life(monkeypatch):
     started = []
     monkeypatch.setattr(output.sys, "stderr", Screen())
     monkeypatch.setattr(output, "PATIENCE", 0.0)
-    monkeypatch.setattr("rich.status.Status.start", lambda _: started.append(1))
-    monkeypatch.setattr("rich.status.Status.stop", lambda _: None)
+    monkeypatch.setattr("rich.progress.Progress.start", lambda _: started.append(1))
+    monkeypatch.setattr("rich.progress.Progress.stop", lambda _: None)
     with output.busy("x"):
         while not started:
             pass

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from noneg.bins import bin_scores
-from noneg.calibration.errors import prior_curve
-from noneg.calibration.reliability import reliability
-from noneg.calibration.testing import calibration_test, consistent_priors
-from noneg.checks import check_level, is_labeled
+from noneg.bins import Binned, bin_scores
+from noneg.calibration.errors import PriorCurve, prior_curve
+from noneg.calibration.reliability import Reliability, reliability
+from noneg.calibration.testing import CalibrationTest, calibration_test, consistent_priors
+from noneg.checks import Setting, check_level, is_labeled
 from noneg.errors import InputError
-from noneg.groups import by_group
+from noneg.groups import GroupTable, by_group
 from noneg.laws import few_weighted
 from noneg.metrics import METRICS, RECOMMENDED, estimate
-from noneg.page_selection import selection_sums
-from noneg.page_state import prior_estimate, sum_up
-from noneg.performance.assumptions import check_assumptions
+from noneg.page_state import SelectionSums, Sums, prior_estimate, selection_sums, sum_up
+from noneg.performance.assumptions import Check, check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out
 from noneg.results import Estimate, Table, aligned, end_columns, plain, plain_fields
@@ -34,7 +33,7 @@ from noneg.sentences import Notice, notice, say
 from noneg.tables import read
 from noneg.tables.groups import GroupSums, groups_of
 from noneg.tables.reading import read_grouped
-from noneg.theory import bias_bound, labeled_bias_bound
+from noneg.theory import Bound, bias_bound, labeled_bias_bound
 from noneg.verdict import Verdict, decide
 
 if TYPE_CHECKING:
@@ -44,17 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.audit import Audit
-    from noneg.bins import Binned
-    from noneg.calibration.errors import PriorCurve
-    from noneg.calibration.reliability import Reliability
-    from noneg.calibration.testing import CalibrationTest
-    from noneg.checks import Setting
-    from noneg.groups import GroupTable
     from noneg.knowledge import Kind
-    from noneg.page_selection import SelectionSums
-    from noneg.page_state import Sums
-    from noneg.performance.assumptions import Check
-    from noneg.theory import Bound
 
 FIXED_BINS = 15
 FOLDS = 5
@@ -503,11 +492,11 @@ class Evaluation(Table):
         """Return a table with one row per metric."""
         return {"metric": np.array([*self.metrics])} | end_columns(self.metrics.values())
 
-    def flat(self) -> dict[str, float]:
+    def flat(self, prefix: str = "") -> dict[str, float]:
         """Return all numbers under flat names, as experiment trackers expect.
 
         Each metric gives ``name.value``, ``name.low`` and ``name.high``, and so does the prior;
-        values that are not finite are left out.
+        values that are not finite are left out. The prefix is put before each name.
 
         Examples
         --------
@@ -525,7 +514,7 @@ class Evaluation(Table):
         for name in ("n_positive", "n_unlabeled", "n_marginal", "selection", "level"):
             found[name] = getattr(self, name)
         found["calibration_p_value"] = self.test.p_value
-        return {name: float(x) for name, x in found.items() if math.isfinite(x)}
+        return {f"{prefix}{name}": float(x) for name, x in found.items() if math.isfinite(x)}
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the report as .html, .md, .txt or .json, depending on the extension of the path.

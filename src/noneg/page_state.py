@@ -1,49 +1,51 @@
-r"""Data that a page needs to follow another prior: sums whose number does not grow with the rows.
+"""Data that a page needs to follow its sliders: sums whose number does not grow with the rows.
 
 The prior enters every estimate after the rows have been summed, so a few hundred numbers determine
 the results of `noneg` at any other prior. Bins stay as they were chosen at the given prior, both
 distributions are stored above a few hundred thresholds, and losses and curves are stored as
 coefficients.
 
-The Kolmogorov-Smirnov error :math:`\sup_t |\pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu|` is, as a
-function of the prior, the maximum of many linear functions. Only a few of them ever attain the
-maximum: those at the corners of the convex hull of the points :math:`(\mu_+(s \le t), \int_{s \le
-t} s\,d\mu)`.
+To follow another selection factor, the page needs the labeled positives as atoms. Up to `ATOMS` of
+them are stored individually, so the page computes the same results as `noneg`; more are stored in
+groups of equal size.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from noneg.bins import bin_scores, order_statistics
+from noneg.bins import Binned, Binning, bin_scores, order_statistics
 from noneg.calibration.interval import SPLITS, Noise
-from noneg.calibration.reliability import Reliability, reliability, smooth_reliability
-from noneg.intervals import t_score, tail_means, unseen_share, z_score
-from noneg.laws import Ordered
-from noneg.losses import LossSums, loss_means
+from noneg.calibration.reliability import (
+    Reliability,
+    band_parts,
+    reliability,
+    selected_limits,
+    smooth_reliability,
+)
+from noneg.calibration.smooth import Envelope, ks_envelope
+from noneg.intervals import LawMeans, law_means, t_score, tail_means, unseen_share, z_score
+from noneg.losses import Loss, LossSums, loss_means
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
-from noneg.performance.contingency import pose
+from noneg.performance.contingency import Tables, pose
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
 from noneg.performance.top import top_parts
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
-from noneg.rules import labeled_shares, pu_shares
+from noneg.rules import Curve, labeled_shares, pu_shares
+from noneg.selection import Box, Cells, density, running_wins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from noneg.arrays import Floats, Places
-    from noneg.bins import Binned, Binning
+    from noneg.arrays import Floats
     from noneg.calibration.reliability import Band, SmoothReliability
-    from noneg.intervals import LawMeans
-    from noneg.losses import Loss
-    from noneg.performance.contingency import Side
-    from noneg.rules import Curve
     from noneg.scores import PUScores
 
     Pair = tuple[float, float, list[float], list[float], float]
@@ -205,7 +207,8 @@ def sum_up(
     diagrams = {kind: _diagram(exact, kind, n_bins, level) for kind in kinds}
     fixed = reliability(exact, bins=DIAGRAM_BINS, level=level, band="simultaneous")
     cuts = tails(scores, level=level)
-    rows = np.isfinite(scores.n_positive + scores.n_unlabeled)
+    rows = bool(np.isfinite(scores.n_positive + scores.n_unlabeled))
+    movable = rows and scores.hidden
     ones = np.ones(binned.n_bins)
     return Sums(
         bins=_bins(scores, binned, kinds),
@@ -216,11 +219,15 @@ def sum_up(
         least_frequency=_per_unit(exact, fixed).low,
         histogram=bin_scores(scores, bins=HISTOGRAM_BINS, binning="width"),
         tails=cuts,
-        bounds=rank_bounds(scores, cuts.threshold, level=level),
+        bounds=rank_bounds(scores, cuts.threshold, level=level) if movable else None,
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
-        areas=_areas(exact, metrics, level) if rows else {},
-        tops=_tops(scores, metrics, level) if rows else {},
-        curves=_curves(exact, metrics) if rows else {},
+        areas=_areas(exact, metrics, level) if movable else {},
+        tops={
+            name: top_parts(scores, k, level)
+            for name, k in TOPS.items()
+            if movable and name in metrics
+        },
+        curves=_curves(exact, metrics) if movable else {},
         envelope=ks_envelope(scores) if rows else None,
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
         if scores.known_prior > 0.0
@@ -285,9 +292,7 @@ def losses() -> dict[str, Loss]:
 def _areas(
     scores: PUScores, metrics: Mapping[str, Estimate], level: float
 ) -> dict[str, list[float]]:
-    """Return the areas that depend on the prior; none for labeled data."""
-    if scores.prior_is_estimated:
-        return {}
+    """Return the areas that depend on the prior."""
     found: dict[str, list[float]] = {}
     if "auroc" in metrics and not np.isnan(area := auroc(scores)):
         known = 1.0 - scores.labeled_share
@@ -296,19 +301,8 @@ def _areas(
     return {name: row for name, row in found.items() if np.isfinite(row).all()}
 
 
-def _tops(
-    scores: PUScores, metrics: Mapping[str, Estimate], level: float
-) -> dict[str, dict[str, Any]]:
-    """Return what determines the top of the list; none for labeled data."""
-    if scores.prior_is_estimated:
-        return {}
-    return {name: top_parts(scores, k, level) for name, k in TOPS.items() if name in metrics}
-
-
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
     """Return the curves of metrics that are not covered by bins or areas."""
-    if scores.prior_is_estimated:
-        return {}
     known = {name: METRICS[name] for name in metrics if name not in ("ece", "auroc")}
     return {
         name: metric.curve(scores)
@@ -423,20 +417,17 @@ def thresholds(scores: PUScores) -> Floats:
     return np.unique(np.concatenate([even, known]))
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RankBounds:
     """Inputs for bounds on the ROC and PR curves (Claesen et al. 2015), at `Tails.threshold`.
 
     Attributes
     ----------
-    unlabeled, known : ndarray
-        Number of unlabeled rows and of labeled positives at or above each threshold.
-    low, high : ndarray
-        Band for the rank CDF of the positives, T_lb and T_ub.
-    n_unlabeled, n_known : float
-        Total number of unlabeled rows and of labeled positives.
-    counts_known : bool
-        Whether the contingency table for precision also counts the labeled positives.
+    counts : dict
+        "unlabeled" and "known": number of unlabeled rows and of labeled positives at or above each
+        threshold, with their totals "n_unlabeled" and "n_known". "low" and "high": band for the
+        rank CDF of the positives, T_lb and T_ub. "counts_known": whether the contingency table for
+        precision also counts the labeled positives.
     lower, upper : dict of str to ndarray
         Bounding curves at the given prior, or over its interval: "fpr" and "tpr" of the ROC curve,
         and "recall" and "precision".
@@ -444,13 +435,7 @@ class RankBounds:
         Areas under the bounding curves over all scores, at the given prior.
     """
 
-    unlabeled: Floats
-    known: Floats
-    low: Floats
-    high: Floats
-    n_unlabeled: float
-    n_known: float
-    counts_known: bool
+    counts: dict[str, Any]
     lower: dict[str, Floats]
     upper: dict[str, Floats]
     auroc: tuple[float, float]
@@ -459,31 +444,28 @@ class RankBounds:
 
 def rank_bounds(scores: PUScores, cuts: Floats, *, level: float) -> RankBounds | None:
     """Return the inputs for bounds at thresholds; None if there are no bounds for these scores."""
-    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
-        return None
     try:
         (problem,) = pose(scores, level=level, threshold=cuts)
         areas = [find(scores, level=level).auc for find in (roc_bounds, pr_bounds)]
     except ValueError:  # Rows with importance weights cannot be counted.
         return None
-    return RankBounds(
-        unlabeled=problem.unlabeled[::-1],
-        known=problem.known(0)[::-1],
-        low=problem.band_at(0)[::-1],
-        high=problem.band_at(1)[::-1],
-        n_unlabeled=problem.n_unlabeled,
-        n_known=problem.groups[0].total,
-        counts_known=problem.assumes.table == "all",
-        lower=_bounding_curves(scores, cuts, "lower", level),
-        upper=_bounding_curves(scores, cuts, "upper", level),
-        auroc=areas[0],
-        average_precision=areas[1],
-    )
+    everything = contingency_bounds(scores, threshold=cuts, table="all", level=level)
+    counted = contingency_bounds(scores, threshold=cuts, level=level)
+    counts = {
+        "unlabeled": problem.unlabeled[::-1],
+        "known": problem.known(0)[::-1],
+        "low": problem.band_at(0)[::-1],
+        "high": problem.band_at(1)[::-1],
+        "n_unlabeled": problem.n_unlabeled,
+        "n_known": problem.groups[0].total,
+        "counts_known": problem.assumes.table == "all",
+    }
+    lower = _bounding_curves(everything.lower, counted.lower)
+    upper = _bounding_curves(everything.upper, counted.upper)
+    return RankBounds(counts, lower, upper, *areas)
 
 
-def _bounding_curves(scores: PUScores, cuts: Floats, side: Side, level: float) -> dict[str, Floats]:
-    everything = getattr(contingency_bounds(scores, threshold=cuts, table="all", level=level), side)
-    counted = getattr(contingency_bounds(scores, threshold=cuts, level=level), side)
+def _bounding_curves(everything: Tables, counted: Tables) -> dict[str, Floats]:
     return {
         "fpr": everything.fpr[::-1],
         "tpr": everything.tpr[::-1],
@@ -510,77 +492,142 @@ def mean_pair(scores: PUScores, loss: Loss, level: float) -> Pair:
     )
 
 
-# A line that gains less than this is not a corner.
-ROUNDING = 1e-15
-
-
-@dataclass(frozen=True, eq=False)
-class Envelope:
-    """Points whose lines determine the Kolmogorov-Smirnov error at some prior in [0, 1].
-
-    Attributes
-    ----------
-    positive, score : ndarray
-        ``mu_plus(s <= t)`` and the integral of s up to t, at these points.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> from noneg.calibration import ks_error
-    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
-    >>> envelope = ks_envelope(scores)
-    >>> abs(envelope(0.7) - ks_error(scores.with_prior(0.7))) < 1e-12
-    True
-    """
-
-    positive: Floats
-    score: Floats
-
-    def __call__(self, prior: float) -> float:
-        """Return the error at a prior."""
-        return float(np.abs(prior * self.positive - self.score).max())
-
-
-def ks_envelope(scores: PUScores) -> Envelope:
-    """Return the points that determine the Kolmogorov-Smirnov error at every prior."""
-    s, mass, marginal = Ordered(scores).masses()
-    # The positive distribution and the integral of s, up to each distinct score.
-    positive = np.cumsum(mass)
-    positive = positive / (positive[-1] or 1.0)
-    score = np.cumsum(marginal * s) / marginal.sum()
-    above = _corners(positive, -score)
-    below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
-    kept = np.unique(np.concatenate([above, below]))
-    return Envelope(positive[kept], score[kept])
-
-
-def _corners(slope: Floats, level: Floats) -> Places:
-    """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes ascend.
-
-    The index of the largest line increases with x, so only lines between two known ones can be
-    largest between them. At the intersection of the two, either they are the largest or a better
-    line is found.
-    """
-    first = int(np.argmax(level))
-    last = int(np.argmax(level + slope))
-    found = {first, last}
-    open_ranges = [(first, last)]
-    while open_ranges:
-        i, j = open_ranges.pop()
-        if j - i < 2 or slope[j] <= slope[i]:
-            continue
-        x = (level[i] - level[j]) / (slope[j] - slope[i])
-        height = level[i : j + 1] + slope[i : j + 1] * x
-        k = i + int(np.argmax(height))
-        if k in (i, j) or height[k - i] <= max(height[0], height[-1]) + ROUNDING:
-            continue
-        found.add(k)
-        open_ranges += [(i, k), (k, j)]
-    return np.array(sorted(found), dtype=np.intp)
-
-
 def prior_estimate(scores: PUScores, level: float) -> Estimate:
     """Return the prior with its range; a single point if it is given exactly."""
     low, high = scores.prior_set
     method = "share of positives" if scores.prior_is_estimated else "given"
     return Estimate(value=scores.known_prior, low=low, high=high, level=level, method=method)
+
+
+ATOMS = 1000
+BOX = ("positive", "marginal", "variance", "share", "error")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SelectionSums:
+    """The numbers that `assets/selection.js` computes with.
+
+    Attributes
+    ----------
+    box : dict
+        Masses of both distributions in the cells of `noneg.selection.Box` with their variances, and
+        the labeled share with its standard error.
+    atoms : dict
+        Running sums over the labeled positives in descending order of score: their mass, and the
+        share of rows they beat; also the second-order sums of each atom.
+    losses : dict
+        For each expected loss, the gain of a positive and its loss as a negative, at the atoms.
+    area : dict
+        The cells in which the noise of the area is computed.
+    diagrams : dict
+        Limits of both masses in the bins of the diagrams.
+    student, student_area : float
+        Student's quantiles for losses and for areas.
+    rows : float
+        Size of the smaller sample.
+    unseen : float
+        Largest share of a kind of positives that the sample may lack.
+    """
+
+    box: dict[str, Any]
+    atoms: dict[str, Floats]
+    losses: dict[str, dict[str, Any]]
+    area: dict[str, Floats]
+    diagrams: dict[str, Any]
+    student: float
+    student_area: float
+    rows: float
+    unseen: float
+
+
+def selection_sums(scores: PUScores, sums: Sums, *, level: float) -> SelectionSums | None:
+    """Return the sums; None for labeled data and for distributions that are known exactly."""
+    if scores.prior_is_estimated or not np.isfinite(scores.n_positive + scores.n_unlabeled):
+        return None
+    box, cells = Box.of(scores), Cells(scores)
+    aa, aw, ww = cells.second
+    positive, marginal = cells.totals
+    tpr, wins = running_wins(scores)
+    atoms, bins = _Atoms(scores), partial(bin_scores, scores, bins=sums.diagram_bins)
+    rows = min(scores.effective_positive, scores.effective_marginal)
+    return SelectionSums(
+        box={name: getattr(box, name) for name in BOX},
+        atoms={"tpr": atoms.at_ends(tpr), "wins": atoms.at_ends(wins), **atoms.second},
+        losses={name: atoms.loss(loss) for name, loss in losses().items() if name in sums.risks},
+        area={
+            "tpr": cells.tpr,
+            "ppr": cells.ppr,
+            "aa": aa / positive**2,
+            "aw": aw / (positive * marginal),
+            "ww": ww / marginal**2,
+        },
+        diagrams={kind: band_parts(scores, bins(binning=kind), level) for kind in sums.diagrams},
+        student=t_score(level, scores.effective_positive),
+        student_area=t_score(level, rows),
+        rows=rows,
+        unseen=unseen_share(scores.effective_positive, level),
+    )
+
+
+def bands(
+    found: SelectionSums, kind: str, priors: tuple[float, ...], selection: float
+) -> dict[str, Floats]:
+    """Return the bands of a diagram at a selection factor, over all given priors."""
+    parts = found.diagrams[kind]
+    share, error = found.box["share"], found.box["error"]
+    frequency = priors[0] * parts["positive"] / parts["marginal"]
+    out: dict[str, Floats] = {}
+    for band, suffix in (("pointwise", ""), ("simultaneous", "_all")):
+        fewer = max(share - parts[band]["errors"] * error, 0.0)
+        boxes = [(prior, density(fewer, prior, selection)) for prior in priors]
+        low, high = selected_limits(parts, parts[band], boxes, frequency)
+        out |= {f"low{suffix}": low, f"high{suffix}": high}
+    return out
+
+
+def smooth_band(
+    smooth: SmoothReliability, share: float, priors: tuple[float, ...], selection: float
+) -> tuple[Floats, Floats]:
+    """Return the band of the smooth curve over all priors and all allowed distributions.
+
+    `share` is the labeled share of the rows, as in `SelectionSums.box`.
+    """
+    ends = [(prior, *density(share, prior, selection)) for prior in priors]
+    low = min(prior * least for prior, least, _ in ends) * smooth.low
+    high = max(prior * most for prior, _, most in ends) * smooth.high
+    return low, high
+
+
+class _Atoms:
+    """The labeled positives in descending order of score, individually or in groups."""
+
+    def __init__(self, scores: PUScores) -> None:
+        self.scores = scores
+        s, *masses = scores.positive_in_order()
+        f, a, w = (np.broadcast_to(x, s.shape)[::-1] for x in masses)
+        self.s, self.mass = s[::-1], f * a
+        self.starts = np.unique(np.linspace(0, s.size, min(s.size, ATOMS) + 1).astype(int))[:-1]
+        positive, marginal = self.mass.sum(), scores.sums_below(np.ones(1))[0, 1]
+        both = f * a * w / (positive * marginal) if scores.pooled else np.zeros(s.size)
+        self.second = {"aa": self._sum(f * a * a / positive**2), "aw": self._sum(both)}
+
+    def _sum(self, x: Floats) -> Floats:
+        return np.add.reduceat(x, self.starts)
+
+    def at_ends(self, running: Floats) -> Floats:
+        """Return running sums at the ends of the atoms."""
+        return running[np.append(self.starts, running.size - 1)]
+
+    def mean(self, x: Floats) -> Floats:
+        """Return the mean of each atom."""
+        return self._sum(x * self.mass) / self._sum(self.mass)
+
+    def loss(self, loss: Loss) -> dict[str, Any]:
+        """Return an expected loss at the atoms, and its mean over all rows treated as negatives."""
+        means = law_means(self.scores, (), [lambda s: loss(s, 0)])
+        return {
+            "gain": self.mean(loss(self.s, 1) - loss(self.s, 0)),
+            "negative": self.mean(loss(self.s, 0)),
+            "base": float(means.marginal[0]),
+            "variance": float(means.covariance[0, 0]),
+        }

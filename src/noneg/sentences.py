@@ -1,4 +1,4 @@
-"""The sentences of reports and notes: templates in ``sentences.json``.
+"""The sentences of reports and notes: templates in ``sentences.json``, and what makes text safe.
 
 A template contains names and formats in braces, as in `str.format`. The page in the browser fills
 in some of them itself; ``assets/words.js`` supports the formats ``.3f``, ``,.0f`` and ``.4g``.
@@ -6,11 +6,16 @@ in some of them itself; ``assets/words.js`` supports the formats ``.3f``, ``,.0f
 
 from __future__ import annotations
 
+import unicodedata
 from functools import cache
 from typing import Self
 
 # Beginnings of titles that are names.
 NAMES = ("BEDROC", "Brier", "Cohen", "F1", "Kolmogorov", "Matthews")
+
+_UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # Control characters, surrogates and line separators.
+# Marks that change the direction of text.
+TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
 
 
 @cache
@@ -34,6 +39,22 @@ def say(key: str, /, **values: object) -> str:
     'The upper half of the interval is already no wider than 0.01.'
     """
     return templates()[key].format(**values)
+
+
+def printable(text: str) -> str:
+    r"""Escape characters that move the cursor, break the line or change the text direction.
+
+    Examples
+    --------
+    >>> print(printable("[red]\n\x1b[2J 🦔"))
+    [red]\n\x1b[2J 🦔
+    """
+    return "".join(
+        character.encode("unicode_escape").decode()
+        if unicodedata.category(character) in _UNSEEN or character in TURNING
+        else character
+        for character in text
+    )
 
 
 def in_sentence(title: str) -> str:

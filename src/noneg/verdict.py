@@ -11,15 +11,15 @@ and the bands of the diagram disagree, the verdict is inconclusive.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from noneg.page_selection import bands
+from noneg.page_state import bands
+from noneg.results import Estimate, Record
 from noneg.sentences import say
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
-    from noneg.results import Estimate
 
 Code = Literal["ok", "check", "stop", "unknown"]
 
@@ -44,7 +44,7 @@ CODES: dict[str, Code] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Verdict:
+class Verdict(Record):
     """Whether the scores can be read as probabilities.
 
     Attributes
@@ -70,10 +70,6 @@ class Verdict:
     code: Code
     key: str
     sentence: str
-
-    def to_dict(self) -> dict[str, str]:
-        """Return the fields as text."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, kw_only=True)

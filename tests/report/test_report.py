@@ -13,8 +13,9 @@ from strategies import samples
 from noneg import PUScores, evaluate, report
 from noneg.calibration import ks_error
 from noneg.calibration.reliability import reliability
+from noneg.calibration.smooth import ks_envelope
 from noneg.metrics import METRICS
-from noneg.page_state import EXPLORED, ks_envelope
+from noneg.page_state import EXPLORED
 from noneg.registry import registered_rules
 from noneg.report import About, to_html, to_json, to_markdown, to_notebook, to_text
 from noneg.report.charts import CHARTS

@@ -66,7 +66,7 @@ from noneg.selection import refuse_selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from noneg.arrays import Flags, Floats, Integers
+    from noneg.arrays import Flags, Floats, Integers, Places
     from noneg.calibration.interval import Sums
     from noneg.results import Estimate
     from noneg.scores import PUScores
@@ -99,6 +99,8 @@ SMALLEST_SIGMA, SMALLEST_CLIP = 1e-3, 1e-12
 EMPTY, EMPTY_BIN, LOST = 1e-9, 1e-4, 1e-6
 # With fewer rows than this, all rows are sorted.
 FEW_ROWS = 1 << 16
+# A line that gains less than this is not a corner.
+CORNER = 1e-15
 
 
 def ks_error(scores: PUScores) -> float:
@@ -166,6 +168,74 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     priors = {scores.known_prior, *(scores.prior_interval or ())}
     between = max(_largest(scores, prior) - _at_ends(binned, prior) for prior in priors)
     return enclosing(scores, value, (low, high + max(0.0, between)), level, METHOD)
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    r"""Points whose lines determine the Kolmogorov-Smirnov error at some prior in [0, 1].
+
+    The error :math:`\sup_t |\pi\,\mu_+(s \le t) - \int_{s \le t} s\,d\mu|` is, as a function of the
+    prior, the maximum of many linear functions. Only a few of them ever attain the maximum: those
+    at the corners of the convex hull of :math:`(\mu_+(s \le t), \int_{s \le t} s\,d\mu)`.
+
+    Attributes
+    ----------
+    positive, score : ndarray
+        ``mu_plus(s <= t)`` and the integral of s up to t, at these points.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> envelope = ks_envelope(scores)
+    >>> abs(envelope(0.7) - ks_error(scores.with_prior(0.7))) < 1e-12
+    True
+    """
+
+    positive: Floats
+    score: Floats
+
+    def __call__(self, prior: float) -> float:
+        """Return the error at a prior."""
+        return float(np.abs(prior * self.positive - self.score).max())
+
+
+def ks_envelope(scores: PUScores) -> Envelope:
+    """Return the points that determine the Kolmogorov-Smirnov error at every prior."""
+    s, mass, marginal = Ordered(scores).masses()
+    # The positive distribution and the integral of s, up to each distinct score.
+    positive = np.cumsum(mass)
+    positive = positive / (positive[-1] or 1.0)
+    score = np.cumsum(marginal * s) / marginal.sum()
+    above = _corners(positive, -score)
+    below = positive.size - 1 - _corners(-positive[::-1], score[::-1])
+    kept = np.unique(np.concatenate([above, below]))
+    return Envelope(positive[kept], score[kept])
+
+
+def _corners(slope: Floats, level: Floats) -> Places:
+    """Return which lines ``level + slope x`` are the largest at some x in [0, 1]; slopes ascend.
+
+    The index of the largest line increases with x, so only lines between two known ones can be
+    largest between them. At the intersection of the two, either they are the largest or a better
+    line is found.
+    """
+    first = int(np.argmax(level))
+    last = int(np.argmax(level + slope))
+    found = {first, last}
+    open_ranges = [(first, last)]
+    while open_ranges:
+        i, j = open_ranges.pop()
+        if j - i < 2 or slope[j] <= slope[i]:
+            continue
+        x = (level[i] - level[j]) / (slope[j] - slope[i])
+        height = level[i : j + 1] + slope[i : j + 1] * x
+        k = i + int(np.argmax(height))
+        if k in (i, j) or height[k - i] <= max(height[0], height[-1]) + CORNER:
+            continue
+        found.add(k)
+        open_ranges += [(i, k), (k, j)]
+    return np.array(sorted(found), dtype=np.intp)
 
 
 def _dual(d: Floats) -> Floats:

@@ -22,6 +22,7 @@ import click
 from noneg.cli.options import Output
 from noneg.cli.output import check_outputs
 from noneg.errors import InputError
+from noneg.sentences import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -150,8 +151,6 @@ def option_names(command: click.Command) -> dict[str, str]:
 
 
 def _explain(error: click.ClickException) -> None:
-    from noneg.report.document import printable
-
     message, context = error.format_message(), getattr(error, "ctx", None)
     where = context.command_path if context else getattr(error, "command", "noneg")
     if isinstance(error, click.UsageError):

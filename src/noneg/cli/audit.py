@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING, Any
 
+import noneg
+from noneg.atomic import write_text
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import answer, busy, check_outputs, tell
@@ -63,15 +65,13 @@ def plan(files: tuple[str, ...], out: str, **asked: Any) -> None:
     noneg audit plan scores.csv --score p --label confirmed --setting one-sample --budget 200 \
     --for precision@0.9 --for recall@0.9 --for prior
     """
-    from noneg import audit
-    from noneg.atomic import write_text
     from noneg.audit.reading import design_path
     from noneg.report.answers import plan_document
 
     beside = str(design_path(out))
     check_outputs([("design", beside)], files)
     with busy("Choosing rows"):
-        design = audit.plan(list(files), **asked)
+        design = noneg.audit.plan(list(files), **asked)
     write_text(out, _list(design, range(design.budget)))
     write_text(beside, design.to_json())
     facts = {
@@ -137,13 +137,11 @@ def read(files: tuple[str, ...], out: str | None, **asked: Any) -> None:
     if asked["label"] is not None:
         _read_table(files, out, asked)
         return
-    from noneg.atomic import write_text
-    from noneg.audit import read
     from noneg.report.answers import audit_document
 
     names = ("design", "id", "answer", "positive_label", "negative_label", "level")
     options = {name: asked[name] for name in names}
-    found = read(list(files), until=_until(asked["until"]), **options)
+    found = noneg.audit.read(list(files), until=_until(asked["until"]), **options)
     if out is not None:
         write_text(out, found.to_json() + "\n")
     words = (
@@ -168,7 +166,6 @@ def _until(given: Sequence[str]) -> dict[str, float]:
 
 def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) -> None:
     """Report what can be learned from the known negatives in a table."""
-    from noneg.audit import known_negatives
     from noneg.report.answers import negatives_document
     from noneg.tables.batches import Wanted
     from noneg.tables.reading import read_columns
@@ -189,7 +186,7 @@ def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) ->
     assert rows.negative is not None  # noqa: S101 - three labels were asked for
     groups = (rows.flags, rows.negative, ~rows.flags & ~rows.negative)
     options = {name: asked[name] for name in ("setting", "prior", "level")}
-    found = known_negatives(*(rows.score[group] for group in groups), **options)
+    found = noneg.audit.known_negatives(*(rows.score[group] for group in groups), **options)
     answer("noneg.known-negatives/1", found.to_dict(), lambda: negatives_document(found))
 
 
@@ -201,7 +198,6 @@ def _read_table(files: Sequence[str], out: str | None, asked: dict[str, Any]) ->
 @opt.force
 def next_(files: tuple[str, ...], design: str | None, rows: int, out: str) -> None:
     """Write the rows of a list that come next: those without an answer, from the top."""
-    from noneg.atomic import write_text
     from noneg.audit.reading import unanswered
 
     plan, left = unanswered(list(files), design)

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
+from noneg.atomic import write_text
 from noneg.cli import options as opt
 from noneg.cli.app import main
-from noneg.cli.gates import Gates, gated
 from noneg.cli.output import busy, check_outputs, say, show, tell
 from noneg.cli.question import STANDARD_INPUT, Question, reading
 from noneg.errors import InputError
 
 if TYPE_CHECKING:
+    from noneg.cli.options import Gates
     from noneg.evaluation import Evaluation
     from noneg.report import About
     from noneg.report.document import Noted
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 @main.command(short_help="Measure the calibration of scores.")
 @reading()
 @opt.by_groups
-@gated
+@opt.gated
 @opt.as_json
 def evaluate(question: Question, gates: Gates) -> None:
     """Measure the calibration of the scores in FILE.
@@ -54,11 +56,9 @@ def evaluate(question: Question, gates: Gates) -> None:
 
 def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> Evaluation:
     """Return the evaluation of the rows, with all notes on them."""
-    from noneg.evaluation import evaluate
-
     scores = question.scores(needed=False)
     with busy("Measuring"):
-        evaluation = evaluate(
+        evaluation = noneg.evaluate(
             scores, level=question.level, recalibrate=recalibrate, by=question.groups
         )
     gates.judge(evaluation, scores)
@@ -95,7 +95,7 @@ def _measure(question: Question, gates: Gates, *, recalibrate: bool = False) -> 
 @opt.option(
     "--recalibrate/--no-recalibrate", "Whether to show the effect of recalibration.", default=True
 )
-@gated
+@opt.gated
 @opt.force
 def report(
     question: Question, gates: Gates, out: str, form: str | None, *, recalibrate: bool, **named: Any
@@ -168,7 +168,6 @@ def _noted(question: Question, name: str) -> tuple[Noted, ...]:
 
 def _write(evaluation: Evaluation, about: About, out: str, form: str) -> None:
     """Write a report to a file and print the verdict, or print the report itself."""
-    from noneg.atomic import write_text
     from noneg.report.content import document
     from noneg.report.html import FORMATS
 
@@ -214,16 +213,14 @@ def _write_demo_data(folder: Path) -> None:
 
 
 def _write_demo_report(out: str) -> None:
-    from noneg.atomic import write_text
     from noneg.demo import handwritten_loops
-    from noneg.evaluation import evaluate
     from noneg.report import About, to_html
     from noneg.report.content import summary
 
     with busy("Training naive Bayes"):
         data = handwritten_loops()
-        evaluation = evaluate(data.scores, recalibrate=True)
-        truth = evaluate(data.truth, edges=evaluation.edges)
+        evaluation = noneg.evaluate(data.scores, recalibrate=True)
+        truth = noneg.evaluate(data.truth, edges=evaluation.edges)
     about = About(
         title="Does the digit have a loop? Naive Bayes on handwritten digits",
         source={"data": data.story},

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from noneg.cli import options as opt
 from noneg.cli.app import main
-from noneg.cli.gates import Gates, limited
 from noneg.cli.output import busy
 from noneg.cli.question import Question, reading, short_names
 from noneg.errors import InputError
@@ -16,6 +15,7 @@ from noneg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from noneg.cli.options import Gates
     from noneg.monitoring import Monitoring
     from noneg.scores import PUScores
     from noneg.sketch import Sketch
@@ -38,7 +38,7 @@ DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d).*)?|(\d\d)(\d\d)(?!\d).*)?", re.
     metavar="A,B,...",
 )
 @opt.option("--threshold", "Decision threshold, for metrics that need one.", default=0.5)
-@limited
+@opt.limited
 @opt.page
 @opt.written("--save", "Output file for a calibrator for noneg apply, if only the prior changed.")
 @opt.force

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from noneg.errors import InputError
+from noneg.sentences import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rich.console import Console
-    from rich.progress import Progress
-    from rich.status import Status
 
     from noneg.report.document import Document
 
@@ -48,44 +47,22 @@ def say(text: str, style: str = "", *, error: bool = False) -> None:
     """Print a paragraph, wrapped only on a terminal."""
     from rich.text import Text
 
-    from noneg.report.document import printable
-
     out = console(error=error)
     out.print(Text(printable(text), style=style), soft_wrap=not out.is_terminal)
 
 
 @contextmanager
-def _if_slow(shown: Status | Progress) -> Iterator[None]:
-    """Show something on the terminal if the work takes more than two seconds."""
-    timer = Timer(PATIENCE, shown.start)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
-        shown.stop()
-
-
-@contextmanager
 def busy(what: str) -> Iterator[None]:
     """Show a spinner on a terminal if the work takes more than two seconds."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.status import Status
-    from rich.text import Text
-
-    from noneg.report.document import printable
-
-    with _if_slow(Status(Text(printable(what)), console=console(error=True))):
+    with progress(what, counted=False):
         yield
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
-    """Show a bar on a terminal if the work takes more than two seconds.
+def progress(
+    what: str, *, counted: bool = True
+) -> Iterator[Callable[[int, int | None], None] | None]:
+    """Show a bar on a terminal if the work takes more than two seconds; a spinner if not counted.
 
     Yields a function to call with the amount done and the total (None if unknown), or yields None
     if there is no terminal.
@@ -93,20 +70,27 @@ def progress(what: str) -> Iterator[Callable[[int, int | None], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich import progress as rich
 
-    from noneg.report.document import printable
-
-    words = TextColumn("{task.description}", markup=False)
-    columns = words, BarColumn(), TextColumn("{task.fields[rows]}"), TimeRemainingColumn()
-    bar = Progress(*columns, console=console(error=True), transient=True)
+    words = rich.TextColumn("{task.description}", markup=False)
+    rows = rich.TextColumn("{task.fields[rows]}")
+    bars = words, rich.BarColumn(), rows, rich.TimeRemainingColumn()
+    columns = bars if counted else (rich.SpinnerColumn(), words)
+    bar = rich.Progress(*columns, console=console(error=True), transient=True)
     task = bar.add_task(printable(what), total=None, rows="")
 
     def advance(done: int, total: int | None) -> None:
         bar.update(task, completed=done, total=total, rows=f"{done:,} rows")
 
-    with _if_slow(bar):
+    timer = Timer(PATIENCE, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
         yield advance
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()
 
 
 def check_outputs(outputs: Iterable[tuple[str, str]], inputs: Iterable[str] = ()) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+import noneg
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import answer, busy, say
@@ -24,14 +25,16 @@ if TYPE_CHECKING:
     from noneg.theory import LabelPlan, Plan
 
 WORLDS = ("less-calibrated", "better-calibrated", "calibrated")
-
-
+# The function of `noneg.theory` for each goal; its parameters are the options that a goal accepts.
 GOALS = {
-    "eps": "Goal: calibration error, with this half-width.",
-    "precision": "Goal: precision of about this value, with --flagged.",
-    "prior_within": "Goal: prior, with this half-width.",
-    "difference": "Goal: detect this difference between the AUROC of two models.",
-    "recall": "Goal: guarantee this recall.",
+    "eps": ("plan", "Goal: calibration error, with this half-width."),
+    "precision": ("plan_precision", "Goal: precision of about this value, with --flagged."),
+    "prior_within": ("plan_prior", "Goal: prior, with this half-width."),
+    "difference": (
+        "plan_comparison",
+        "Goal: detect this difference between the AUROC of two models.",
+    ),
+    "recall": ("plan_recall", "Goal: guarantee this recall."),
 }
 DETAILS = {
     "prior": "Share of positives, in (0, 1).",
@@ -49,18 +52,10 @@ FOR_EPS = {
     "delta": "With --eps: allowed probability of a larger error.",
     "mean_score": "With --eps: largest expected mean score, for the normal method.  [default: 1]",
 }
-# The function of `noneg.theory` for each goal; its parameters are the options that a goal accepts.
-FUNCTIONS = {
-    "eps": "plan",
-    "precision": "plan_precision",
-    "prior_within": "plan_prior",
-    "difference": "plan_comparison",
-    "recall": "plan_recall",
-}
 
 
 @main.command(short_help="Calculate how many labels you need.")
-@opt.alike(GOALS | DETAILS, type=float)
+@opt.alike({goal: text for goal, (_, text) in GOALS.items()} | DETAILS, type=float)
 @opt.option("--n-positive", "Number of positives you have; solve for the unlabeled rows.", type=int)
 @opt.option("--n-unlabeled", "Number of unlabeled rows you have.", type=int)
 @opt.choice(
@@ -86,11 +81,10 @@ def plan(**asked: Any) -> None:
     noneg plan --precision 0.8 --flagged 0.05 --within 0.03 --prior 0.12
     """
     from noneg.report.answers import labels_answer, plan_answer
-    from noneg.theory import Plan
 
     given = {name: value for name, value in asked.items() if value is not None}
     found = _plan(given)
-    if isinstance(found, Plan):
+    if isinstance(found, noneg.theory.Plan):
         shown = partial(plan_answer, found, given["eps"], given["prior"])
     else:
         shown = partial(labels_answer, found)
@@ -99,10 +93,8 @@ def plan(**asked: Any) -> None:
 
 def _plan(given: dict[str, Any]) -> Plan | LabelPlan:
     """Return the plan for the single goal among the options."""
-    from noneg import theory
-
     goal = opt.one_goal(GOALS, given)
-    function: Callable[..., Plan | LabelPlan] = getattr(theory, FUNCTIONS[goal])
+    function: Callable[..., Plan | LabelPlan] = getattr(noneg.theory, GOALS[goal][0])
     argument = "within" if goal == "prior_within" else goal
     takes = signature(function).parameters
     others = {name: x for name, x in given.items() if name != goal}
@@ -155,17 +147,15 @@ def simulate(out: str, **asked: Any) -> None:
 def _world(
     world: str | None, beta0: float | None, beta1: float | None, prior: float
 ) -> LogisticGaussian:
-    from noneg.simulation import LogisticGaussian
-
     if world is not None and (beta0 is not None or beta1 is not None):
         raise InputError("world", "must not be combined with --beta0 or --beta1.")
     if beta0 is not None and beta1 is not None:
-        return LogisticGaussian(beta0, beta1, prior)
+        return noneg.simulation.LogisticGaussian(beta0, beta1, prior)
     if beta0 is not None or beta1 is not None:
         name = "beta0" if beta0 is None else "beta1"
         rule = "must also be given: --beta0 and --beta1 together define a population."
         raise InputError(name, rule)
-    named = getattr(LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
+    named = getattr(noneg.simulation.LogisticGaussian, (world or WORLDS[0]).replace("-", "_"))
     return cast("LogisticGaussian", named(prior))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import busy
@@ -27,12 +28,11 @@ ALL = "all"
 
 
 def _methods() -> str:
-    from noneg.prior import DEFAULT, FROM_FEATURES, FROM_SCORES
-
     return (
         "Estimation method; repeat it to compare methods, or pass 'all'. "
-        f"From scores: {', '.join(FROM_SCORES)}. From features also {', '.join(FROM_FEATURES)}.  "
-        f"[default: {DEFAULT}]"
+        f"From scores: {', '.join(noneg.prior.FROM_SCORES)}. "
+        f"From features also {', '.join(noneg.prior.FROM_FEATURES)}.  "
+        f"[default: {noneg.prior.DEFAULT}]"
     )
 
 
@@ -139,14 +139,12 @@ def prior(
 
 def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answer]) -> list[str]:
     """Return the methods to use: those named, or the default if there is a score."""
-    from noneg.prior import DEFAULT, ESTIMATORS, FROM_SCORES, find_estimator
-
     if others and not methods and not question.has_scores:
         return []
-    fitting = list(FROM_SCORES if question.has_scores else ESTIMATORS)
-    names = fitting if ALL in methods else list(dict.fromkeys(methods)) or [DEFAULT]
+    fitting = list(noneg.prior.FROM_SCORES if question.has_scores else noneg.prior.ESTIMATORS)
+    names = fitting if ALL in methods else list(dict.fromkeys(methods)) or [noneg.prior.DEFAULT]
     for name in names:
-        find_estimator(name)
+        noneg.prior.find_estimator(name)
         if name not in fitting:
             rule = f"must work on scores ({', '.join(fitting)})"
             remedy = "It works on features: omit --score."
@@ -156,28 +154,26 @@ def _chosen(question: Question, methods: tuple[str, ...], others: dict[str, Answ
 
 def _from_scores(question: Question, features: Sequence[str], overlap: float | None) -> Ask:
     from noneg.checks import check_pu_setting
-    from noneg.prior import estimate_prior
 
     if features:
         raise InputError("features", "must not be combined with --score.")
     check_pu_setting(question.setting)
     scores = question.read()
-    return lambda name: estimate_prior(scores, method=name, level=question.level, overlap=overlap)
+    options: dict[str, Any] = {"level": question.level, "overlap": overlap}
+    return lambda name: noneg.prior.estimate_prior(scores, method=name, **options)
 
 
 def _from_features(question: Question, features: Sequence[str], overlap: float | None) -> Ask:
-    from noneg.prior import FROM_SCORES, discriminate, estimate_prior
-
     _check_features(question)
     setting, table = question.setting, _columns(question, features)
     # All methods that work on scores use the same classifier.
-    classified = cache(partial(discriminate, table.X, table.flags, setting=setting))
+    classified = cache(partial(noneg.prior.discriminate, table.X, table.flags, setting=setting))
 
     def ask(name: str) -> PriorEstimate:
         options: dict[str, Any] = {"method": name, "level": question.level, "overlap": overlap}
-        if name in FROM_SCORES:
-            return estimate_prior(classified(), **options)
-        return estimate_prior(table.X, table.flags, setting=setting, **options)
+        if name in noneg.prior.FROM_SCORES:
+            return noneg.prior.estimate_prior(classified(), **options)
+        return noneg.prior.estimate_prior(table.X, table.flags, setting=setting, **options)
 
     return ask
 
@@ -211,13 +207,11 @@ def _answers(tasks: dict[str, Answer]) -> Answers:
 def _check_sources(question: Question, asked: dict[str, Any]) -> None:
     if len(asked["views"]) not in (0, 2):
         raise InputError("views", "must be given twice", value=len(asked["views"]))
-    for name, needed in (("stratum", "reviewed"), ("earlier_prior", "earlier")):
-        if asked[name] is not None and asked[needed] is None:
-            raise InputError(name, f"requires --{needed}")
-    if asked["earlier"] is not None and asked["earlier_prior"] is None:
-        raise InputError("earlier", "requires --earlier-prior")
-    if asked["earlier"] is not None and not question.score:
-        raise InputError("earlier", "requires --score")
+    given = asked | {"score": question.score}
+    pairs = ("stratum", "reviewed"), ("earlier_prior", "earlier"), ("earlier", "earlier_prior")
+    for name, needed in (*pairs, ("earlier", "score")):
+        if given[name] is not None and given[needed] is None:
+            raise InputError(name, f"requires --{opt.dashed(needed)}")
     if asked["second_label"] is not None and question.setting != "one-sample":
         rule = "requires --setting one-sample: both processes label rows of the same sample"
         raise InputError("second_label", rule)
@@ -246,41 +240,32 @@ def _columns(
 
 
 def _from_views(question: Question, views: tuple[str, str]) -> PriorEstimate:
-    from noneg.prior import from_two_views
-
     table = _columns(question, list(views))
     first, second = table.X.T
     options = {"setting": question.setting, "level": question.level}
-    return from_two_views(first, second, table.flags, **options)
+    return noneg.prior.from_two_views(first, second, table.flags, **options)
 
 
 def _from_sources(question: Question, second: str) -> PriorEstimate:
-    from noneg.prior import from_two_sources
-
     names = filter(None, [second, question.score])
     table = _columns(question, [*names], blanks=True)
     other, *scores = table.X.T
-    score = scores[0] if scores else None
-    return from_two_sources(table.flags, other == 1.0, score=score, level=question.level)
+    options = {"score": scores[0] if scores else None, "level": question.level}
+    return noneg.prior.from_two_sources(table.flags, other == 1.0, **options)
 
 
 def _from_review(question: Question, reviewed: str, stratum: str | None) -> PriorEstimate:
-    from noneg.prior import from_review
-
     table = _columns(question, [*filter(None, [reviewed, stratum])], blanks=True)
     outcome, *strata = table.X[~table.flags].T
     labeled = float(table.flags.mean()) if question.setting == "one-sample" else 0.0
     by = strata[0] if strata else None
-    return from_review(outcome, labeled=labeled, strata=by, level=question.level)
+    return noneg.prior.from_review(outcome, labeled=labeled, strata=by, level=question.level)
 
 
 def _from_earlier(question: Question, earlier: str, prior: float) -> PriorEstimate:
-    from noneg.prior import from_earlier
-    from noneg.scores import PUScores
-
     score = [question.score]
     before, after = _columns(question, score, earlier=earlier), _columns(question, score)
-    setting = question.setting
-    scores = PUScores.from_pu_labels(before.flags, before.X[:, 0], prior=prior, setting=setting)
+    known = {"prior": prior, "setting": question.setting}
+    scores = noneg.PUScores.from_pu_labels(before.flags, before.X[:, 0], **known)
     everyone = after.X[:, 0] if scores.pooled else after.X[~after.flags, 0]
-    return from_earlier(scores, everyone, level=question.level)
+    return noneg.prior.from_earlier(scores, everyone, level=question.level)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
 from noneg.cli import options as opt
 from noneg.cli.output import answer, busy, progress, say
 from noneg.errors import InputError
@@ -18,12 +19,10 @@ from noneg.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from noneg.audit import Audit
     from noneg.checks import WeightKind
     from noneg.report import About
     from noneg.results import Estimate
     from noneg.scores import PUScores
-    from noneg.sketch import Sketch
     from noneg.tables.batches import Columns
     from noneg.tables.groups import GroupSums
 
@@ -124,9 +123,11 @@ class Question:
     by: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        from noneg.checks import check_level, check_selection
+        from noneg.checks import check_level, check_selection, is_labeled
 
         self.selection = check_selection(self.selection)
+        # Whether every row has its label, which determines the prior.
+        self.is_labeled = is_labeled(self.setting)
         # What `read` finds if rows have groups: who is in which group, sums by group, and the rows,
         # which are in memory after `keep_rows`.
         self.grouping: Any = None
@@ -169,13 +170,6 @@ class Question:
         return bool(self.score or self.summed)
 
     @property
-    def is_labeled(self) -> bool:
-        """Whether every row has its label, which determines the prior."""
-        from noneg.checks import is_labeled
-
-        return is_labeled(self.setting)
-
-    @property
     def is_remote(self) -> bool:
         """Whether a cluster reads the rows."""
         return bool(self.engine != "local")
@@ -197,14 +191,12 @@ class Question:
             if not self.is_remote and value is not None:
                 raise InputError(name, "requires --engine spark", value=value)
 
-    def _load(self, path: str) -> Audit:
+    def _load(self, path: str) -> noneg.audit.Audit:
         """Load knowledge about the population from an audit."""
-        from noneg.audit import Audit
-
         if self.prior is not None or self.prior_interval is not None:
             rule = "must not be given with --prior: it already contains a prior"
             raise InputError("audit", rule)
-        audit = Audit.load(path)
+        audit = noneg.audit.Audit.load(path)
         if audit.setting != self.setting:
             rule = f"must use the same setting, but {path!r} is from {audit.setting} rows"
             raise InputError("audit", rule)
@@ -248,9 +240,8 @@ class Question:
         self.note_negatives(rows, scores.prior)
         return scores
 
-    def _sketch(self) -> Sketch:
+    def _sketch(self) -> noneg.Sketch:
         """Return the sum of the given sketches."""
-        from noneg.sketch import Sketch
         from noneg.tables.warehouse import read_by_group, read_sums
 
         if self.by:
@@ -259,7 +250,7 @@ class Question:
         if self.summed == "sql":
             return read_sums(list(self.files))
         try:
-            first, *others = map(Sketch.load, self.files)
+            first, *others = map(noneg.Sketch.load, self.files)
         except InputError as error:
             raise error.about("source") from error
         return sum(others, start=first)
@@ -271,17 +262,15 @@ class Question:
             raise click.UsageError(f"{rule}: groups are separated row by row.")
         self.exact = True
 
-    def note_negatives(self, rows: Columns | Sketch, prior: float | None) -> None:
+    def note_negatives(self, rows: Columns | noneg.Sketch, prior: float | None) -> None:
         """Record the bounds that follow from known negatives, and their limitations."""
-        from noneg.sketch import Sketch
-
-        if isinstance(rows, Sketch) or rows.negative is None or not rows.negative.any():
+        if isinstance(rows, noneg.Sketch) or rows.negative is None or not rows.negative.any():
             return
-        from noneg.audit import known_negatives
 
         rest = ~rows.flags & ~rows.negative
         groups = (rows.score[group] for group in (rows.flags, rows.negative, rest))
-        found = known_negatives(*groups, setting=self.setting, prior=prior, level=self.level)
+        options = {"setting": self.setting, "prior": prior, "level": self.level}
+        found = noneg.audit.known_negatives(*groups, **options)
         self.notes += found.notes
 
     def scores(self, *, needed: bool = True) -> PUScores:
@@ -293,10 +282,9 @@ class Question:
 
     def estimated(self, scores: PUScores, told: str = "The estimated prior") -> PUScores:
         """Return scores with the prior estimated from them, and note what the estimate assumes."""
-        from noneg.prior import estimate_prior
-
+        method = str(self.prior_method)
         try:
-            found = estimate_prior(scores, method=str(self.prior_method), level=self.level)
+            found = noneg.prior.estimate_prior(scores, method=method, level=self.level)
         except InputError as error:
             raise (error.about("prior") if error.argument == "method" else error) from error
         self.notes += (*found.warnings, f"{told} assumes that {found.assumption}.")
@@ -343,9 +331,8 @@ class Question:
         if word != "estimate":
             return None
         self._check_alone(word)
-        from noneg.prior import DEFAULT
 
-        return method or DEFAULT
+        return method or noneg.prior.DEFAULT
 
 
 _LABEL = opt.column(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
 from noneg import sentences
 from noneg.cli import options as opt
 from noneg.cli.app import main
@@ -38,9 +39,7 @@ table_out = partial(
 
 
 def _methods() -> str:
-    from noneg.recalibration import METHODS
-
-    listed = (f"{name} ({method.learns})" for name, method in METHODS.items())
+    listed = (f"{name} ({method.learns})" for name, method in noneg.recalibration.METHODS.items())
     return f"Calibration method, with the parameters that it learns: {', '.join(listed)}."
 
 
@@ -118,10 +117,8 @@ def _check_groups(question: Question) -> None:
 def _by_group(
     question: Question, method: Calibrator, scores: PUScores, options: dict[str, Any]
 ) -> HeldOutByGroup:
-    from noneg.recalibration import held_out_by_group
-
     rows = question.rows
-    found = held_out_by_group(
+    found = noneg.recalibration.held_out_by_group(
         rows.score,
         rows.flags,
         question.grouping.names_of(rows.codes),
@@ -139,13 +136,12 @@ def _by_group(
 
 def _other_maps(calibrator: Calibrator | ByGroup, scores: PUScores) -> list[str]:
     """Return notes on how much the map of all rows depends on a prior that is not known exactly."""
-    from noneg.recalibration import ByGroup, mapped_range
     from noneg.results import fitting
 
     if scores.prior_interval is None:
         return []
-    one = calibrator.overall_ if isinstance(calibrator, ByGroup) else calibrator
-    (low,), (high,) = mapped_range(one, scores, [0.5])
+    one = calibrator.overall_ if isinstance(calibrator, noneg.recalibration.ByGroup) else calibrator
+    (low,), (high,) = noneg.recalibration.mapped_range(one, scores, [0.5])
     _, least, most = fitting(scores.known_prior, *scores.prior_set)
     priors = {"prior": scores.known_prior, "least": least, "most": most}
     return [sentences.say("map_assumes", **priors, low=low, high=high)]
@@ -228,7 +224,7 @@ def apply(
 class _Watched:
     """The map, which counts scores outside the range it was fitted on, and rows of new groups."""
 
-    def __init__(self, calibrator: Calibrator | ByGroup) -> None:
+    def __init__(self, calibrator: Calibrator | noneg.recalibration.ByGroup) -> None:
         self.calibrator = calibrator
         self.low, self.high = calibrator.fitted_on_.get("score_range", (0.0, 1.0))
         self.outside = 0
@@ -257,7 +253,6 @@ class _Watched:
 
 
 def _load(path: str) -> Calibrator | ByGroup:
-    from noneg.recalibration import ByGroup, load
     from noneg.recalibration.base import read_object
 
     try:
@@ -266,5 +261,7 @@ def _load(path: str) -> Calibrator | ByGroup:
         why = f": {error.strerror}" if isinstance(error, OSError) else " is not text in UTF-8"
         msg = f"cannot read the calibrator {path!r}{why}."
         raise ValueError(f"{msg} Pass a file written by noneg recalibrate --save.") from error
-    grouped = read_object(text).get("method") == ByGroup.name
-    return ByGroup.from_json(text) if grouped else load(text)
+    grouped = read_object(text).get("method") == noneg.recalibration.ByGroup.name
+    return (
+        noneg.recalibration.ByGroup.from_json(text) if grouped else noneg.recalibration.load(text)
+    )

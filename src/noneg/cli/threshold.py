@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+import noneg
 from noneg.cli import options as opt
 from noneg.cli.app import main
 from noneg.cli.output import busy
@@ -215,7 +216,6 @@ def _found(scores: PUScores, wish: Wish) -> dict[str, Any]:
 
 def _promised(scores: PUScores, wish: Wish) -> dict[str, Any]:
     from noneg.intervals import tail_means
-    from noneg.performance import confusion
 
     promise = _promise(scores, wish)
     cut = min(promise.threshold, 2.0)
@@ -228,19 +228,17 @@ def _promised(scores: PUScores, wish: Wish) -> dict[str, Any]:
         "notes": _notes(scores, promise),
     }
     if scores.prior is not None:
-        found["confusion"] = confusion(scores, threshold=cut).to_dict()
+        found["confusion"] = noneg.performance.confusion(scores, threshold=cut).to_dict()
     return found
 
 
 def _promise(scores: PUScores, wish: Wish) -> Promise:
-    from noneg import performance
-
     if not wish.is_workload:
-        find = getattr(performance, f"{wish.goal}_threshold")
+        find = getattr(noneg.performance, f"{wish.goal}_threshold")
         return find(scores, confidence=wish.confidence, **{wish.goal: wish.value})
     rows = wish.rows(scores)
     budget = wish.value if wish.goal == "budget" else max(1, int(wish.value * rows + 1e-9))
-    return performance.budget_threshold(
+    return noneg.performance.budget_threshold(
         scores, budget=budget, rows=rows, confidence=wish.confidence
     )
 
@@ -259,14 +257,14 @@ def _notes(scores: PUScores, promise: Promise) -> list[str]:
 
 
 def _estimated(scores: PUScores, wish: Wish) -> dict[str, Any]:
-    from noneg.performance import best_threshold, confusion, precision
     from noneg.report.answers import GIVEN
 
     if wish.goal == "at":
         at, criterion = wish.value, GIVEN
-        matrix, value = confusion(scores, threshold=at), precision(scores, threshold=at)
+        matrix = noneg.performance.confusion(scores, threshold=at)
+        value = noneg.performance.precision(scores, threshold=at)
     else:
-        best = best_threshold(scores, **{wish.goal: wish.value})
+        best = noneg.performance.best_threshold(scores, **{wish.goal: wish.value})
         matrix, value, criterion, at = best.confusion, best.value, best.criterion, best.threshold
     return {
         "threshold": at,
@@ -324,7 +322,6 @@ def negatives(question: Question, fdr: float, out: str | None, column: str) -> N
     noneg negatives scores.csv --score p --label confirmed --setting one-sample --prior 0.12 \
     --fdr 0.05
     """
-    from noneg.performance import certified_negatives, positive_p_values
     from noneg.report.answers import negatives_answer
 
     if question.is_labeled:
@@ -332,9 +329,9 @@ def negatives(question: Question, fdr: float, out: str | None, column: str) -> N
     check_table(question, out)
     scores = _scores(question, free=True)
     with busy("Testing rows"):
-        found = certified_negatives(scores, fdr=fdr)
+        found = noneg.performance.certified_negatives(scores, fdr=fdr)
     if out:
-        p_values = partial(positive_p_values, scores)
+        p_values = partial(noneg.performance.positive_p_values, scores)
         write_table(question.files, out, p_values, score=question.score, column=column)
     notes = [_assumption(scores), *([f"Wrote p-values to {out}."] if out else [])]
     content = found.to_dict() | {"out": out}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from noneg.checks import is_labeled
-from noneg.evaluation import evaluate
+from noneg.checks import Setting, is_labeled
+from noneg.evaluation import Evaluation, evaluate
 from noneg.extras import optional
-from noneg.integrations import named, saved_report
+from noneg.report import to_html
 from noneg.scores import PUScores
-
-if TYPE_CHECKING:
-    from noneg.checks import Setting
-    from noneg.evaluation import Evaluation
 
 
 def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> None:
@@ -41,12 +37,11 @@ def log(evaluation: Evaluation, *, prefix: str = "", report: bool = True) -> Non
     """
     with optional("logging to MLflow"):
         import mlflow
-    mlflow.log_metrics(named(evaluation, prefix))
+    mlflow.log_metrics(evaluation.flat(prefix))
     mlflow.set_tag(f"{prefix}noneg.verdict", evaluation.verdict.code)
     mlflow.set_tag(f"{prefix}noneg.setting", evaluation.setting)
     if report:
-        with saved_report(evaluation, prefix) as path:
-            mlflow.log_artifact(str(path))
+        mlflow.log_text(to_html(evaluation), f"{prefix}report.html")
 
 
 def make_metric(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from noneg.extras import optional
-from noneg.integrations import named, saved_report
+from noneg.report import to_html
 
 if TYPE_CHECKING:
     from noneg.evaluation import Evaluation
@@ -50,12 +50,13 @@ def log(
     if run is None:
         msg = "There is no active run. Start one with wandb.init(), or pass run=."
         raise ValueError(msg)
-    run.log(named(evaluation, prefix))
+    run.log(evaluation.flat(prefix))
     run.summary[f"{prefix}noneg.verdict"] = evaluation.verdict.code
     run.summary[f"{prefix}noneg.setting"] = evaluation.setting
     if report:
-        with saved_report(evaluation, prefix) as path:
-            run.log({f"{prefix}report": wandb.Html(path.read_text("utf-8"), inject=False)})
-            artifact = wandb.Artifact(f"{prefix}report-{run.id}", type="report")
-            artifact.add_file(str(path))
-            run.log_artifact(artifact)
+        page = to_html(evaluation)
+        run.log({f"{prefix}report": wandb.Html(page, inject=False)})
+        artifact = wandb.Artifact(f"{prefix}report-{run.id}", type="report")
+        with artifact.new_file(f"{prefix}report.html", encoding="utf-8") as stream:
+            stream.write(page)
+        run.log_artifact(artifact)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.collections import LineCollection
-    from matplotlib.figure import Figure, SubFigure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D
     from matplotlib.transforms import Transform
@@ -75,9 +74,6 @@ class Display:
     """Base class of displays, with the name for the legend and the axes it was drawn on."""
 
     name: str | None = None
-
-    figure_: Figure | SubFigure = field(init=False)
-    ax_: Axes = field(init=False)
 
     def begin(self, ax: Axes | None) -> Axes:
         """Return the axes to draw on, creating new ones if None."""

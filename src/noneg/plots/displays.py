@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from noneg.bins import bin_scores
-from noneg.calibration import ece_by_prior
-from noneg.checks import is_labeled, is_pooled
+from noneg import performance
+from noneg.bins import Binned, Binning, bin_scores
+from noneg.calibration import PriorCurve, ece_by_prior
+from noneg.checks import Setting, is_labeled, is_pooled
 from noneg.errors import InputError
-from noneg.performance import (
-    auroc_interval,
-    average_precision_interval,
-    fdp_envelope,
-    largest_prior,
-    pr,
-    pr_bounds,
-    roc,
-    roc_bounds,
-    selected_curves,
-)
-from noneg.plots.base import (
-    COLORS,
-    DASHES,
-    LIMITS,
-    Display,
-    curve_number,
-    curve_style,
-    line_properties,
-    unit_square,
-)
-from noneg.results import to_frame
+from noneg.plots import base
+from noneg.results import Estimate, to_frame
 from noneg.selection import is_selected
 
 if TYPE_CHECKING:
@@ -40,14 +21,9 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Polygon, StepPatch
+    from matplotlib.patches import Polygon
     from numpy.typing import NDArray
 
-    from noneg.bins import Binned, Binning
-    from noneg.calibration import PriorCurve
-    from noneg.checks import Setting
-    from noneg.performance import FdpEnvelope
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 # The look of curves without marks, and of lines to compare them with.
@@ -58,16 +34,12 @@ FEWEST = 5  # Fewest labeled positives above a threshold for its precision to be
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _CurveDisplay(Display):
+class _CurveDisplay(base.Display):
     """A curve with the region that contains the true curve, by default drawn as a ROC curve."""
 
     curve: Any
     bounds: Any = None
     area: Estimate | None = None
-
-    line_: Line2D = field(init=False)
-    region_: Polygon | None = field(init=False)
-    chance_: Line2D | None = field(init=False)
 
     _bounds: ClassVar[Callable[..., Any]]
     _kind: ClassVar[str]
@@ -104,7 +76,7 @@ class _CurveDisplay(Display):
         """
         found = None
         if bounds and is_selected(scores):
-            found = selected_curves(scores)
+            found = performance.selected_curves(scores)
         elif bounds and scores.hidden:
             found = cls._bounds(scores, level=level)
         display = cls(bounds=found, name=name, **cls._measure(scores, level))
@@ -122,13 +94,13 @@ class _CurveDisplay(Display):
         **kwargs
             Properties of the line; the region uses its color.
         """
-        number = curve_number(self.begin(ax), self._kind)
-        style = curve_style(number) | PLAIN | line_properties(kwargs)
+        number = base.curve_number(self.begin(ax), self._kind)
+        style = base.curve_style(number) | PLAIN | base.line_properties(kwargs)
         words = name or self.name or "estimate"
         area = f": {self._area_name} {self.area.value:.3f}" if self.area else ""
         style.setdefault("label", words + area)
         (self.line_,) = self.ax_.plot(*self._points(), **style)
-        self.region_ = None
+        self.region_: Polygon | None = None
         if self.bounds is not None:
             upper, lower = self._sides()
             x, y = (np.append(one, other[::-1]) for one, other in zip(upper, lower, strict=True))
@@ -139,7 +111,7 @@ class _CurveDisplay(Display):
             }
             (self.region_,) = self.ax_.fill(x, y, linewidth=0.0, **look)
         self.chance_ = self._draw_chance() if number == 0 else None
-        unit_square(self.ax_, *self._axes)
+        base.unit_square(self.ax_, *self._axes)
         return self.finish(self._legend)
 
     def frame(self, backend: str | None = None) -> object:
@@ -198,15 +170,15 @@ class PURocDisplay(_CurveDisplay):
     >>> plt.close(display.figure_)
     """
 
-    _bounds = staticmethod(roc_bounds)
+    _bounds = staticmethod(performance.roc_bounds)
     _kind, _area_name = "roc", "AUC"
     _legend = "lower right"
     _axes = ("false positive rate", "true positive rate (recall)")
 
     @classmethod
     def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
-        area = auroc_interval(scores, level=level)
-        return {"curve": roc(scores, drop_intermediate=True), "area": area}
+        area = performance.auroc_interval(scores, level=level)
+        return {"curve": performance.roc(scores, drop_intermediate=True), "area": area}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -251,16 +223,16 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
     prior: float | None = None
     positives: float | None = None
 
-    _bounds = staticmethod(pr_bounds)
+    _bounds = staticmethod(performance.pr_bounds)
     _kind, _area_name = "pr", "AP"
     _legend = "best"
     _axes = ("recall", "precision")
 
     @classmethod
     def _measure(cls, scores: PUScores, level: float) -> dict[str, Any]:
-        area = average_precision_interval(scores, level=level)
+        area = performance.average_precision_interval(scores, level=level)
         known = {"prior": scores.known_prior, "positives": scores.effective_positive}
-        return {"curve": pr(scores), "area": area, **known}
+        return {"curve": performance.pr(scores), "area": area, **known}
 
     def _points(self) -> tuple[np.ndarray, np.ndarray]:
         shown = self.curve.thresholds < float("inf")  # The first point is a convention.
@@ -277,7 +249,7 @@ class PUPrecisionRecallDisplay(_CurveDisplay):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class PriorSensitivityDisplay(Display):
+class PriorSensitivityDisplay(base.Display):
     """The calibration error as a function of the prior, with fixed bins.
 
     Parameters
@@ -316,10 +288,6 @@ class PriorSensitivityDisplay(Display):
     prior_interval: tuple[float, float] | None = None
     largest: float | None = None
 
-    line_: Line2D = field(init=False)
-    point_: Line2D = field(init=False)
-    limit_: Line2D | None = field(init=False)
-
     @classmethod
     def from_scores(
         cls,
@@ -353,15 +321,15 @@ class PriorSensitivityDisplay(Display):
             curve=ece_by_prior(scores, binning=binning),
             prior=scores.known_prior,
             prior_interval=scores.prior_interval,
-            largest=largest_prior(scores, level=level),
+            largest=performance.largest_prior(scores, level=level),
             name=name,
         )
         return display.plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display; parameters as in `PURocDisplay.plot`."""
-        number = curve_number(self.begin(ax), "prior")
-        style = curve_style(number) | PLAIN | line_properties(kwargs)
+        number = base.curve_number(self.begin(ax), "prior")
+        style = base.curve_style(number) | PLAIN | base.line_properties(kwargs)
         style.setdefault("label", name or self.name or "calibration error")
         (self.line_,) = self.ax_.plot(self.curve.prior, self.curve.error, **style)
         color = self.line_.get_color()
@@ -369,7 +337,7 @@ class PriorSensitivityDisplay(Display):
         (self.point_,) = self.ax_.plot([self.prior], [height], "o", color=color)
         if self.prior_interval is not None:
             self.ax_.axvspan(*self.prior_interval, color=color, alpha=0.12, linewidth=0.0)
-        self.limit_ = None
+        self.limit_: Line2D | None = None
         if self.largest is not None and self.largest < 1.0:
             look = CHANCE | {"color": color, "label": "largest compatible prior"}
             self.limit_ = self.ax_.axvline(self.largest, **look)
@@ -383,7 +351,7 @@ class PriorSensitivityDisplay(Display):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ScoreDistributionDisplay(Display):
+class ScoreDistributionDisplay(base.Display):
     r"""Histograms of the scores of positives, of all rows, and of the implied negatives.
 
     The implied share of negatives in a bin is :math:`(\mu(I_b) - \pi\mu_+(I_b))/(1 - \pi)`. Noise
@@ -417,10 +385,6 @@ class ScoreDistributionDisplay(Display):
 
     histogram: Binned
     setting: Setting | None = None
-
-    positive_: StepPatch = field(init=False)
-    marginal_: StepPatch = field(init=False)
-    negative_: StepPatch = field(init=False)
 
     @classmethod
     def from_scores(
@@ -467,20 +431,20 @@ class ScoreDistributionDisplay(Display):
         self.begin(ax)
         binned = self.histogram
         style: dict[str, Any] = {"linewidth": 1.4} | kwargs
-        self.ax_.stairs(binned.positive, binned.edges, fill=True, color=COLORS[0], alpha=0.2)
+        self.ax_.stairs(binned.positive, binned.edges, fill=True, color=base.COLORS[0], alpha=0.2)
         rows = "all rows" if is_pooled(self.setting) else "unlabeled rows"
         negatives = "negatives" if is_labeled(self.setting) else "implied negatives"
         looks = (
-            (binned.positive, COLORS[0], DASHES[0], "positives"),
-            (binned.marginal, "0.4", DASHES[1], rows),
-            (binned.negative, COLORS[1], DASHES[3], negatives),
+            (binned.positive, base.COLORS[0], base.DASHES[0], "positives"),
+            (binned.marginal, "0.4", base.DASHES[1], rows),
+            (binned.negative, base.COLORS[1], base.DASHES[3], negatives),
         )
         self.positive_, self.marginal_, self.negative_ = (
             self.ax_.stairs(share, binned.edges, baseline=None, **(look | style))
             for share, *own in looks
             for look in (dict(zip(("color", "linestyle", "label"), own, strict=True)),)
         )
-        self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=LIMITS)
+        self.ax_.set(xlabel="score", ylabel="share of rows per bin", xlim=base.LIMITS)
         title = name or self.name
         if title:
             self.ax_.set_title(title, loc="left", fontsize="small")
@@ -492,7 +456,7 @@ class ScoreDistributionDisplay(Display):
 
 
 @dataclass(eq=False, repr=False)
-class PromisedPrecisionDisplay(Display):
+class PromisedPrecisionDisplay(base.Display):
     """Precision against recall: the estimate, and a guarantee that holds at all thresholds.
 
     Parameters
@@ -521,10 +485,7 @@ class PromisedPrecisionDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    envelope: FdpEnvelope
-
-    line_: Line2D = field(init=False)
-    promise_: Line2D = field(init=False)
+    envelope: performance.FdpEnvelope
 
     @classmethod
     def from_scores(
@@ -537,7 +498,7 @@ class PromisedPrecisionDisplay(Display):
         **kwargs: Any,
     ) -> Self:
         """Compute the envelope and draw it."""
-        found = fdp_envelope(scores, confidence=confidence)
+        found = performance.fdp_envelope(scores, confidence=confidence)
         return cls(found, name=name).plot(ax, **kwargs)
 
     def plot(self, ax: Axes | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
@@ -552,14 +513,14 @@ class PromisedPrecisionDisplay(Display):
         **kwargs
             Properties of the line that shows the estimate.
         """
-        unit_square(self.begin(ax), "recall", "precision")
-        found, look = self.envelope, {"color": COLORS[0]} | line_properties(kwargs)
+        base.unit_square(self.begin(ax), "recall", "precision")
+        found, look = self.envelope, {"color": base.COLORS[0]} | base.line_properties(kwargs)
         words = name or self.name or "estimate"
         estimate = np.minimum(found.precision, 1.0)
         (self.line_,) = self.ax_.plot(found.recall, estimate, label=words, **look)
         sure = f"guaranteed with {100 * found.confidence:.6g}% confidence"
         # A color that is passed, unlike one that is set later, does not advance the cycle.
-        below: dict[str, Any] = {"color": self.line_.get_color(), "linestyle": DASHES[1]}
+        below: dict[str, Any] = {"color": self.line_.get_color(), "linestyle": base.DASHES[1]}
         (self.promise_,) = self.ax_.plot(found.recall, found.promised, label=sure, **below)
         return self.finish("lower left")
 

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from noneg.bins import bin_scores, optimal_bin_count
+from noneg.bins import Binned, Binning, bin_scores, optimal_bin_count
 from noneg.calibration import ece_interval, reliability, smooth_reliability
-from noneg.checks import is_labeled, is_pooled
-from noneg.plots.base import (
-    Display,
-    curve_style,
-    find_canvas,
-    line_properties,
-    require_matplotlib,
-    shifted,
-)
-from noneg.results import count
+from noneg.checks import Setting, is_labeled, is_pooled
+from noneg.plots import base
+from noneg.results import Estimate, count
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.collections import FillBetweenPolyCollection, LineCollection
-    from matplotlib.legend import Legend
+    from matplotlib.collections import FillBetweenPolyCollection
     from matplotlib.lines import Line2D
     from matplotlib.patches import StepPatch
 
     from noneg.arrays import Floats
-    from noneg.bins import Binned, Binning
     from noneg.calibration import Reliability, SmoothReliability
     from noneg.calibration.reliability import Band
-    from noneg.checks import Setting
-    from noneg.plots.base import Place
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 _ROUNDING = 1e-9  # A bin with only positives may differ from 1 by rounding error.
@@ -42,7 +29,7 @@ MOST_BINS = 15
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class ReliabilityDisplay(Display):
+class ReliabilityDisplay(base.Display):
     """Reliability diagram above the score histograms of positives and of all or unlabeled rows.
 
     Shows a smooth curve with its band and, in a lighter style, one point per bin with its interval.
@@ -116,17 +103,6 @@ class ReliabilityDisplay(Display):
     prior: float | None = None
     prior_interval: tuple[float, float] | None = None
 
-    ax_histogram_: Axes | None = field(init=False)
-    line_: Line2D = field(init=False)
-    bars_: LineCollection = field(init=False)
-    curve_: Line2D | None = field(init=False)
-    band_: FillBetweenPolyCollection | None = field(init=False)
-    above_one_: Line2D = field(init=False)
-    diagonal_: Line2D = field(init=False)
-    positive_: StepPatch | None = field(init=False)
-    marginal_: StepPatch | None = field(init=False)
-    legend_: Legend = field(init=False)
-
     @classmethod
     def from_scores(
         cls,
@@ -137,7 +113,7 @@ class ReliabilityDisplay(Display):
         level: float = 0.95,
         band: Band = "pointwise",
         histogram_bins: int | None = 30,
-        ax: Place | None = None,
+        ax: base.Place | None = None,
         name: str | None = None,
         **kwargs: Any,
     ) -> Self:
@@ -195,7 +171,7 @@ class ReliabilityDisplay(Display):
         )
         return display.plot(ax, **kwargs)
 
-    def plot(self, ax: Place | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
+    def plot(self, ax: base.Place | None = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the display.
 
         Parameters
@@ -215,13 +191,13 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display itself.
         """
-        require_matplotlib()
-        canvas = find_canvas(ax, with_histogram=self.histogram is not None)
+        base.require_matplotlib()
+        canvas = base.find_canvas(ax, with_histogram=self.histogram is not None)
         self.ax_, self.ax_histogram_ = canvas.ax, canvas.histogram
         self.figure_, self.diagonal_ = canvas.ax.figure, canvas.diagonal
         number = len(canvas.bars)
-        own = curve_style(number) | {"transform": shifted(canvas.ax, number)}
-        style = own | line_properties(kwargs)
+        own = base.curve_style(number) | {"transform": base.shifted(canvas.ax, number)}
+        style = own | base.line_properties(kwargs)
         name = style.pop("label", None) or name or self.name
         label = name or (f"estimate {number + 1}" if number else "estimate")
         self._draw_curve(style, label)
@@ -259,7 +235,8 @@ class ReliabilityDisplay(Display):
 
     def _draw_smooth(self, style: dict[str, Any]) -> None:
         """Draw the smooth curve and its band, clipped at 1."""
-        self.curve_ = self.band_ = None
+        self.curve_: Line2D | None = None
+        self.band_: FillBetweenPolyCollection | None = None
         if self.smooth is None:
             return
         score = self.smooth.score
@@ -271,7 +248,8 @@ class ReliabilityDisplay(Display):
         )
 
     def _draw_histograms(self, dashes: str) -> None:
-        self.positive_ = self.marginal_ = None
+        self.positive_: StepPatch | None = None
+        self.marginal_: StepPatch | None = None
         if self.histogram is None or self.ax_histogram_ is None:
             return
         ax, data, color = self.ax_histogram_, self.histogram, self.line_.get_color()

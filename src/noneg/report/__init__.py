@@ -22,17 +22,13 @@ if TYPE_CHECKING:
     from noneg.report.monitoring import monitoring_to_html as monitoring_to_html
 
 # Charts and templates are loaded only when a report is rendered.
-_HOME = {
-    "About": "document",
-    "comparison_to_html": "comparing",
-    "monitoring_to_html": "monitoring",
-    "save": "html",
-    "to_html": "html",
-    "to_json": "html",
-    "to_markdown": "html",
-    "to_notebook": "html",
-    "to_text": "html",
+_NAMES = {
+    "comparing": ("comparison_to_html",),
+    "document": ("About",),
+    "html": ("save", "to_html", "to_json", "to_markdown", "to_notebook", "to_text"),
+    "monitoring": ("monitoring_to_html",),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = list(_HOME)
 
 

@@ -115,18 +115,24 @@ def negatives_answer(scores: PUScores, found: CertifiedNegatives, notes: Sequenc
 
 def recalibration_answer(title: str, found: HeldOut) -> Document:
     """Return the output of ``noneg recalibrate``: metrics before and after, on held-out rows."""
-    from noneg.metrics import METRICS
-
     sides = {"before": found.before, "after": found.after, "change": found.change}
-    rows = [(METRICS[name].title, *(x[name] for x in sides.values())) for name in found.change]
-    table = Table.of_estimates(("", *sides), rows, interval_title(found.level))
     text = say("repair_held_out", folds=found.folds)
+    table = _held_out(sides, interval_title(found.level))
     return Document.of(
         [found.reason or f"Method: {found.method}."],
         Section.of("change", "Before and after", text, table),
         subtitle=title,
         warnings=tuple(found.warnings),
     )
+
+
+def _held_out(sides: Mapping[str, Mapping[str, Estimate]], ends: str, caption: str = "") -> Table:
+    """Return metrics on held-out rows; the last side is the difference that has all of them."""
+    from noneg.metrics import METRICS
+
+    *_, difference = sides.values()
+    rows = [(METRICS[name].title, *(one[name] for one in sides.values())) for name in difference]
+    return Table.of_estimates(("", *sides), rows, ends, caption=caption)
 
 
 def plan_answer(answer: Plan, eps: float, prior: float) -> Document:
@@ -429,16 +435,10 @@ def _group_rows(groups: GroupTable) -> Rows:
 
 def recalibration_by_group(title: str, found: HeldOutByGroup) -> Document:
     """Return the output of ``noneg recalibrate --by``: all rows, and each group."""
-    from noneg.metrics import METRICS
-
     level, made = f"{100 * found.level:.6g}%", found.calibrator
-    rows = [
-        (METRICS[name].title, *(values[name] for values in found.values.values()), gap)
-        for name, gap in found.gain.items()
-    ]
-    header = ("", *found.values, "by group minus one map")
+    sides = found.values | {"by group minus one map": found.gain}
+    whole = _held_out(sides, level, "All rows")
     text = say("groups_held_out", folds=found.folds)
-    whole = Table.of_estimates(header, rows, level, caption="All rows")
     said = [text, *_pool_words(made.groups_, len(made.small_))]
     section = Section.of("change", "Before and after", *said, whole, _maps_table(found, level))
     return Document.of([found.verdict], section, subtitle=title, warnings=found.warnings)

@@ -22,7 +22,7 @@ from noneg.report.document import (
     interval_title,
 )
 from noneg.report.html import page
-from noneg.report.payload import overlaid
+from noneg.report.payload import Rows, overlaid
 from noneg.report.words import sample
 from noneg.sentences import in_sentence, say
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from noneg.comparison import Compared, Comparison
     from noneg.performance import Ordering
     from noneg.report.document import Cell, Part
-    from noneg.report.payload import Rows
     from noneg.results import Estimate
 
 PRIORS = 61  # Number of points on the curves over the prior.

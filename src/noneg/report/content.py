@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from noneg.checks import is_pooled
-from noneg.evaluation import FIXED
+from noneg.evaluation import FIXED, Evaluation
 from noneg.metrics import METRICS, RECOMMENDED
 from noneg.recalibration.maps import Identity
 from noneg.report import charts, words
@@ -25,19 +25,16 @@ from noneg.report.document import (
     estimate_cells,
     interval_title,
 )
-from noneg.report.payload import curves, distribution, overlaid
-from noneg.results import at_most, fitting
+from noneg.report.payload import Rows, curves, distribution, overlaid
+from noneg.results import Estimate, at_most, fitting
 from noneg.sentences import say
 from noneg.verdict import headline, points, rejects
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
     from noneg.report.document import Cell, Part
-    from noneg.report.payload import Rows
-    from noneg.results import Estimate
 
 
 def document(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import unicodedata
 from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from noneg.report.charts import Drawing
+from noneg.sentences import TURNING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,9 +36,7 @@ WIDTH = 100
 # A width at which no line wraps.
 UNWRAPPED = 10_000
 
-_UNSEEN = {"Cc", "Cs", "Zl", "Zp"}  # Control characters, surrogates and line separators.
-_TURNING = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-_TURNS = re.compile(f"[{''.join(sorted(_TURNING))}\ud800-\udfff]")
+_TURNS = re.compile(f"[{''.join(sorted(TURNING))}\ud800-\udfff]")
 _SPECIAL = "\\`*_{}[]<>#|!~"
 
 
@@ -358,22 +356,6 @@ def _digest(path: Path) -> str:
 def asset(name: str) -> str:
     """Return the text of a file in the package."""
     return files("noneg.report").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def printable(text: str) -> str:
-    r"""Escape characters that move the cursor, break the line or change the text direction.
-
-    Examples
-    --------
-    >>> print(printable("[red]\n\x1b[2J 🦔"))
-    [red]\n\x1b[2J 🦔
-    """
-    return "".join(
-        character.encode("unicode_escape").decode()
-        if unicodedata.category(character) in _UNSEEN or character in _TURNING
-        else character
-        for character in text
-    )
 
 
 def escaped_turns(page: str) -> str:

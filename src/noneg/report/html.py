@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from noneg.atomic import write_text
 from noneg.errors import InputError
-from noneg.evaluation import FACTORS
+from noneg.evaluation import FACTORS, Evaluation
 from noneg.metrics import METRICS
 from noneg.page_state import EXPLORED
 from noneg.report import charts
 from noneg.report.content import document
-from noneg.report.document import WIDTH, asset, escaped_turns, markdown, text
-from noneg.report.payload import data_names, datasets, payload
+from noneg.report.document import WIDTH, About, Document, asset, escaped_turns, markdown, text
+from noneg.report.payload import Rows, data_names, datasets, payload
 from noneg.results import plain
 from noneg.sentences import say
 
@@ -32,11 +32,8 @@ if TYPE_CHECKING:
 
     from jinja2 import Environment
 
-    from noneg.evaluation import Evaluation
     from noneg.recalibration.choose import HeldOut
     from noneg.report.charts import Drawing
-    from noneg.report.document import About, Document
-    from noneg.report.payload import Rows
 
 SCHEMA = "noneg.report/1"
 # What differs from page to page; a page without sliders needs nothing else.

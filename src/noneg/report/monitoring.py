@@ -8,7 +8,7 @@ from math import exp, isfinite
 from typing import TYPE_CHECKING
 
 from noneg.metrics import METRICS
-from noneg.monitoring import NAMED, TESTS, spent
+from noneg.monitoring import NAMED, TESTS, Monitoring, spent
 from noneg.report.charts import Drawing, over_time
 from noneg.report.document import (
     About,
@@ -26,7 +26,6 @@ from noneg.sentences import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from noneg.monitoring import Monitoring
     from noneg.report.document import Cell
 
 TITLE = "What changed?"

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE
-from noneg.page_selection import smooth_band
-from noneg.page_state import EXPLORED
+from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE, Evaluation
+from noneg.page_state import EXPLORED, BinSums, Sums, smooth_band
 from noneg.performance.assumptions import FEW_POSITIVES
 from noneg.performance.risk import decision_rule
 from noneg.registry import METRICS, registered_rules
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.calibration.reliability import Reliability
-    from noneg.evaluation import Evaluation
-    from noneg.page_state import BinSums, Sums
 
 
 # The six distinct entries of a symmetric 3 by 3 matrix.
@@ -141,14 +138,13 @@ def data_names(spec: Any) -> set[str]:  # noqa: ANN401
 
 def sums_to_dict(sums: Sums) -> dict[str, Any]:
     """Return the sums as lists and numbers, with the noise draws packed."""
-    counts = ("unlabeled", "known", "low", "high", "n_unlabeled", "n_known", "counts_known")
     return vars(sums) | {
         "bins": {name: _bins(one) for name, one in sums.bins.items()},
         "diagrams": {name: one.columns() for name, one in sums.diagrams.items()},
         "histogram": _some(sums.histogram, ("edges", "positive", "marginal")),
         "smooth": sums.smooth.columns(),
         "tails": vars(sums.tails),
-        "bounds": sums.bounds and _some(sums.bounds, counts),
+        "bounds": sums.bounds and sums.bounds.counts,
         "curves": {name: vars(one) for name, one in sums.curves.items()},
         "envelope": sums.envelope and vars(sums.envelope),
         "prior_limit": vars(sums.prior_limit),

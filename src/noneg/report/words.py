@@ -10,18 +10,16 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from noneg.recalibration.maps import Identity
-from noneg.results import at_most, count, fitting
+from noneg.results import Estimate, at_most, count, fitting
 from noneg.sentences import say
 from noneg.theory import plan
-from noneg.verdict import COMMON, scale
+from noneg.verdict import COMMON, Point, scale
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from noneg.comparison import Comparison
     from noneg.evaluation import Evaluation
-    from noneg.results import Estimate
-    from noneg.verdict import Point
 
 EPS = 0.01  # Target precision of the sample size in the report.
 TENTHS = tuple(k / 10 for k in range(1, 10))  # Thresholds in the tables.
