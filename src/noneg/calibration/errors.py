@@ -42,7 +42,7 @@ from noneg.checks import check_level, check_same_length
 from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.laws import Ordered
-from noneg.registry import PU_ECE, calibration_error, in_range
+from noneg.registry import PU_ECE, calibration_error
 from noneg.rules import Curve
 from noneg.scores import PUScores
 from noneg.selection import is_selected, refuse_selection
@@ -138,7 +138,15 @@ def power_mean(gap: Floats, mass: Floats, p: float) -> float:
     return float(top * (mass @ (gap / top) ** p) ** (1.0 / p)) if top > 0.0 else 0.0
 
 
-@in_range
+def _curve(scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
+    found = ece_by_prior(scores, **options)
+    slope = np.diff(found.error) / np.diff(found.prior)
+    level = found.error[:-1] - slope * found.prior[:-1]
+    pieces = np.stack([level, slope, np.ones_like(slope), np.zeros_like(slope)], axis=-1)
+    return Curve(found.prior[1:-1], pieces)
+
+
+@calibration_error(ece, title="Expected calibration error", citation=PU_ECE, by_prior=_curve)
 def ece_interval(
     scores: PUScores,
     *,
@@ -296,19 +304,6 @@ def prior_curve(binned: Binned) -> PriorCurve:
     return PriorCurve(prior=prior, error=np.maximum(error, 0.0))
 
 
-def _curve(scores: PUScores, **options: Any) -> Curve:  # noqa: ANN401
-    found = ece_by_prior(scores, **options)
-    slope = np.diff(found.error) / np.diff(found.prior)
-    level = found.error[:-1] - slope * found.prior[:-1]
-    pieces = np.stack([level, slope, np.ones_like(slope), np.zeros_like(slope)], axis=-1)
-    return Curve(found.prior[1:-1], pieces)
-
-
-calibration_error(
-    ece, ece_interval, title="Expected calibration error", citation=PU_ECE, by_prior=_curve
-)
-
-
 def debiased_ece(
     scores: PUScores,
     *,
@@ -387,7 +382,12 @@ def debiased_total(
     return float(terms.sum())
 
 
-@in_range
+@calibration_error(
+    debiased_ece,
+    title="Debiased calibration error",
+    short="Calibration error",
+    citation="Bröcker (2012); Kumar et al. (2019), Verified uncertainty calibration",
+)
 def debiased_ece_interval(
     scores: PUScores,
     *,
@@ -486,15 +486,6 @@ def _unbiased(one_over_n: Floats) -> Floats:
     return 1.0 / np.where(one_over_n < ONE_ROW, 1.0 - one_over_n, 1.0)
 
 
-calibration_error(
-    debiased_ece,
-    debiased_ece_interval,
-    title="Debiased calibration error",
-    short="Calibration error",
-    citation="Bröcker (2012); Kumar et al. (2019), Verified uncertainty calibration",
-)
-
-
 def sweep_ece(scores: PUScores) -> float:
     r"""Return the monotonic-sweep calibration error.
 
@@ -547,7 +538,11 @@ def sweep_edges(scores: PUScores) -> Floats:
     return np.concatenate([[0.0], inner[inner < 1.0], [1.0]])
 
 
-@in_range
+@calibration_error(
+    sweep_ece,
+    title="Monotonic-sweep calibration error",
+    citation="Roelofs et al. (2022), Mitigating bias in calibration error estimation",
+)
 def sweep_ece_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Return the sweep error with an interval for the population error over the bins found.
 
@@ -693,14 +688,6 @@ def _sweep_descents(ties: _Ties, n_bins: int, most: int) -> int:
             return int(tried[np.argmin(rises)]) - 1
         n_bins = int(tried[-1])
     return most
-
-
-calibration_error(
-    sweep_ece,
-    sweep_ece_interval,
-    title="Monotonic-sweep calibration error",
-    citation="Roelofs et al. (2022), Mitigating bias in calibration error estimation",
-)
 
 
 def class_table(values: ArrayLike, name: str = "y_prob") -> Floats:
