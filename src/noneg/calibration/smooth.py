@@ -54,7 +54,7 @@ from noneg.calibration.interval import (
     error_limits,
     error_value,
 )
-from noneg.calibration.testing import ks_bins
+from noneg.calibration.testing import KS_BINS, bins_for_rows
 from noneg.checks import check_level, check_number
 from noneg.errors import InputError
 from noneg.intervals import enclosing
@@ -165,7 +165,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     refuse_selection(scores, "ks_error")
     level = check_level(level)
     value = ks_error(scores)
-    binned = bin_scores(scores, bins=ks_bins(scores))
+    binned = bin_scores(scores, bins=bins_for_rows(scores, KS_BINS))
     low, high = error_limits(scores, binned, Norm(_dual), level, seed=seed)
     priors = {scores.known_prior, *(scores.prior_interval or ())}
     between = max(_largest(scores, prior) - _at_ends(binned, prior) for prior in priors)

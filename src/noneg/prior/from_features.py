@@ -178,10 +178,8 @@ class Walk:
         kernel = max(kernels, key=lambda k: _norm(k, u - p))
         apart = _norm(kernel, u - p)
         if apart < ROUNDING:
-            raise InputError(
-                "X",
-                "must differ between positives and unlabeled rows, but all are the same.",
-            )
+            rule = "must differ between positives and unlabeled rows, but all are the same."
+            raise InputError("X", rule)
         return cls(kernel, u, p, apart, min(n, m), steps)
 
     def gradient_limit(self) -> float:
