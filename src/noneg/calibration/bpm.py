@@ -37,14 +37,7 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.bpm_fit import (
-    SEARCH_POINTS,
-    CurveRows,
-    design,
-    fit,
-    local_minima,
-    objective,
-)
+from noneg.calibration.bpm_fit import SEARCH_POINTS, CurveRows, design, fit, local_minima, objective
 from noneg.calibration.interval import Noise, folded, split_median
 from noneg.checks import check_choice, check_level
 from noneg.errors import InputError

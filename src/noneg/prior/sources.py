@@ -178,11 +178,7 @@ def _dependence(p: Floats) -> float:
 
 
 def from_two_sources(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    score: ArrayLike | None = None,
-    level: float = 0.95,
+    first: ArrayLike, second: ArrayLike, *, score: ArrayLike | None = None, level: float = 0.95
 ) -> PriorEstimate:
     """Estimate the prior from two processes that label positives independently of each other.
 
