@@ -7,7 +7,7 @@ property tests all use this registry. Importing `noneg.metrics` loads all entrie
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial, wraps
+from functools import wraps
 from inspect import signature
 from math import nan
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -218,7 +218,20 @@ def add_metric(function: Number, interval: Interval, **entry: Any) -> None:  # n
     register(Metric(name=function.__name__, function=function, interval=interval, **entry))
 
 
-calibration_error = partial(add_metric, family="calibration error", better="lower")
+def interval_of(function: Number, **entry: Any) -> Callable[[F], F]:  # noqa: ANN401
+    """Register a metric with the decorated interval, which is kept in the range of the metric."""
+
+    def added(interval: F) -> F:
+        kept = in_range(interval)
+        add_metric(function, kept, **entry)
+        return kept
+
+    return added
+
+
+def calibration_error(function: Number, **entry: Any) -> Callable[[F], F]:  # noqa: ANN401
+    """Register a calibration error with the decorated interval; see `interval_of`."""
+    return interval_of(function, family="calibration error", better="lower", **entry)
 
 
 def find_metric(metric: str | Number, argument: str = "metric") -> Metric:

@@ -19,14 +19,16 @@ from strategies import samples
 
 from noneg import PUScores, ece, kernels
 from noneg.bins import bin_scores
-from noneg.calibration import ece_by_prior, sweep
+from noneg.calibration import ece_by_prior, errors
 from noneg.calibration.errors import (
     debiased_ece,
     debiased_ece_interval,
     debiased_total,
     frequency_variance,
+    sweep_ece,
+    sweep_ece_interval,
+    sweep_edges,
 )
-from noneg.calibration.sweep import sweep_ece, sweep_ece_interval, sweep_edges
 from noneg.simulation import LogisticGaussian
 
 PEERS = json.loads((Path(__file__).parents[1] / "reference" / "peers.json").read_text())
@@ -595,7 +597,7 @@ def by_definition(sample, prior):
 def test_the_definition_row_by_row(sample):
     scores = sample.build()
     n_bins, error = by_definition(sample, scores.prior)
-    assert sweep._sweep(sweep._Ties.of(scores)) == n_bins
+    assert errors._sweep(errors._Ties.of(scores)) == n_bins
     assert sweep_ece(scores) == pytest.approx(error, abs=1e-12)
 
 
@@ -616,20 +618,20 @@ def separated(draw_, max_size=60):
 @given(st.one_of(separated(), samples()), st.sampled_from([1, 7, 1000]))
 def test_looking_where_rows_are_out_of_order_is_enough(sample, at_once):
     scores = sample.build()
-    rows = sweep._Ties.of(scores)
+    rows = errors._Ties.of(scores)
     most = max(1, int(rows.n) - 1)
     n_bins = next((b for b in range(1, most) if not rows.rises(b + 1)), most)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "AT_ONCE", at_once)
-        assert sweep._sweep_descents(rows, 1, most) == n_bins
-        patch.setattr(sweep, "ALL_BINS", 1)
-        assert sweep._sweep(rows) == n_bins
+        patch.setattr(errors, "AT_ONCE", at_once)
+        assert errors._sweep_descents(rows, 1, most) == n_bins
+        patch.setattr(errors, "ALL_BINS", 1)
+        assert errors._sweep(rows) == n_bins
 
 
 def test_rows_out_of_order_may_never_show():
-    rows = sweep._Ties.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
+    rows = errors._Ties.of(PUScores.from_labels([1, 0, 1], [0.1, 0.2, 0.3]))
     assert rows.descents.tolist() == [1]
-    assert sweep._sweep_descents(rows, 1, 2) == sweep._sweep(rows) == 2
+    assert errors._sweep_descents(rows, 1, 2) == errors._sweep(rows) == 2
 
 
 @given(samples(), st.randoms(use_true_random=False))
@@ -664,8 +666,8 @@ def test_equal_importance_weights_change_nothing(sample):
 def test_importance_weights_give_bins_that_rise(sample, seed):
     w = np.random.default_rng(seed).random(sample.score.size) + 0.1
     scores = sample.build(sample_weight=w, weight_kind="importance")
-    rows = sweep._Ties.of(scores)
-    n_bins = sweep._sweep(rows)
+    rows = errors._Ties.of(scores)
+    n_bins = errors._sweep(rows)
     assert n_bins == 1 or rows.rises(n_bins)
     assert sweep_ece(scores) >= 0
     assert sweep_edges(scores).size <= n_bins + 1
@@ -725,7 +727,7 @@ def test_data_in_perfect_order_takes_as_many_bins_as_there_are():
     nearly = sweep_edges(PUScores.from_labels(spoilt, s))
     assert time.perf_counter() - start < 10
     assert perfect.size == n
-    assert sweep.ALL_BINS < nearly.size < n
+    assert errors.ALL_BINS < nearly.size < n
 
 
 @pytest.mark.parametrize("setting", ["two-sample", "one-sample", "labeled"])
@@ -751,7 +753,7 @@ def test_the_interval_of_very_many_bins_uses_fewer():
     scores = PUScores.from_labels(s > 0.5, s)
     full = sweep_ece_interval(scores)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "INTERVAL_BINS", 64)
+        patch.setattr(errors, "INTERVAL_BINS", 64)
         quick = sweep_ece_interval(scores)
     assert quick.value == full.value
     assert quick.low <= quick.value <= quick.high

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from prior.worlds import blobs, table
+from scipy.optimize import nnls
 from sklearn.linear_model import LogisticRegression
 
 from noneg.prior import (
     FROM_FEATURES,
     FeatureSamples,
     KernelMeanGradient,
+    KernelMeanRoot,
     PenalizedL1,
     ReCPEFeatures,
     Tedn,
@@ -16,6 +18,7 @@ from noneg.prior import (
     discriminate,
     from_features,
 )
+from noneg.prior.from_features import Walk, project
 
 TOLERANCE = {"tedn": 0.05, "km1": 0.12, "km2": 0.12, "tice": 0.15, "penl1": 0.15}
 
@@ -105,3 +108,35 @@ def test_a_tree_that_may_look_at_one_node_only_knows_its_halves(monkeypatch):
     first = from_features.best_bound(cells, labels, in_tree, 0.5)
     edge = labels[~in_tree & (cells == 0).any(axis=1)].mean()
     assert labels[~in_tree].mean() <= first < edge + 0.1 < whole < 0.8
+
+
+def test_the_two_rules_of_kernel_means_differ():
+    samples = blobs(0.3, 60, 90)
+    walk = Walk.along(samples.positive, samples.unlabeled, steps=100)
+    assert KernelMeanRoot().limit(walk) == pytest.approx(1 / np.sqrt(60))
+    gradient = 0.8 * walk.distance(1.05) / 0.05 + 0.2 * walk.apart
+    assert KernelMeanGradient().limit(walk) == pytest.approx(gradient, rel=1e-6)
+
+
+def test_the_distance_to_the_hull_is_that_of_least_squares():
+    samples = blobs(0.4, 40, 60, far=2.0)
+    walk = Walk.along(samples.positive, samples.unlabeled, steps=2000)
+    root = np.linalg.cholesky(walk.kernel + 1e-10 * np.eye(100)).T
+    heavy = 1e4 * np.ones((1, 100))
+    for at in (1.2, 2.0, 4.0):
+        target = at * walk.unlabeled + (1 - at) * walk.positive
+        v, _ = nnls(np.vstack([root, heavy]), np.append(root @ target, 1e4), maxiter=100_000)
+        exact = np.sqrt((v - target) @ walk.kernel @ (v - target))
+        assert walk.distance(at) == pytest.approx(exact, rel=0.02, abs=2e-3)
+    assert walk.distance(1.0) == pytest.approx(0.0, abs=1e-9)
+
+
+def test_the_projection_is_the_nearest_point():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        x = rng.normal(size=8)
+        y = project(x)
+        assert y.sum() == pytest.approx(1)
+        assert (y >= 0).all()
+        # Moving mass to any other corner increases the distance.
+        assert ((x - y) @ (np.eye(8) - y).T <= 1e-12).all()

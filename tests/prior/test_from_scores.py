@@ -1,13 +1,20 @@
-"""BBE, the largest compatible prior, Elkan-Noto and regrouping."""
+"""BBE, the largest compatible prior, DEDPUL, AlphaMax, Elkan-Noto and regrouping."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from prior.worlds import gaussian
+from scipy.optimize import minimize
+from scipy.stats import gaussian_kde
 
 from noneg.checks import least_prior
 from noneg.performance.assumptions import largest_prior
 from noneg.prior import (
+    AlphaMax,
+    AlphaMaxNoise,
     BestBin,
+    Dedpul,
     ElkanNotoMax,
     ElkanNotoMean,
     ElkanNotoRatio,
@@ -15,7 +22,16 @@ from noneg.prior import (
     ReCPE,
     ScoreLaws,
 )
-from noneg.prior.from_scores import regroup
+from noneg.prior.from_scores import (
+    SHARES,
+    _density,
+    _fixed_point,
+    _Posterior,
+    _slopes_below,
+    elbow,
+    likelihoods,
+    regroup,
+)
 from noneg.simulation import LogisticGaussian
 
 
@@ -145,3 +161,114 @@ def test_regrouping_copies_the_top():
     )
     with pytest.raises(ValueError, match=r"'fraction'.*got 1.0"):
         ReCPE(fraction=1.0)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("far", [3, 2])
+def test_close_at_a_thousand_positives(share, far):
+    found = [Dedpul().find(gaussian(share, far, 1000, 2000, seed)).share for seed in range(5)]
+    assert np.mean(np.abs(np.array(found) - share)) < 0.05
+
+
+def test_the_density_is_that_of_scipy():
+    x = np.sort(np.random.default_rng(0).normal(size=200))
+    ours = _density(x, np.full(200, 1 / 200), 0.1 * x.std(ddof=1), x)
+    np.testing.assert_allclose(ours, gaussian_kde(x, 0.1)(x), rtol=1e-9)
+
+
+def test_the_mean_posterior_and_its_fixed_point():
+    ratio = np.array([0.0, 0.5, 2.0, 4.0])
+    weight = np.array([0.4, 0.2, 0.2, 0.2])
+    posterior = _Posterior(ratio, weight)
+    for a in (0.1, 0.3, 0.6, 1.0):
+        exact = weight @ np.minimum(1, a * ratio)
+        assert posterior(np.array([a]))[0] == pytest.approx(exact)
+    a = _fixed_point(posterior)
+    assert weight @ np.minimum(1, a * ratio) == pytest.approx(a, abs=1e-4)
+
+
+def test_the_interval_covers_sampling():
+    rng = np.random.default_rng(0)
+    inside = 0
+    for seed in range(40):
+        hidden = rng.binomial(1500, 0.3) / 1500
+        found = Dedpul(resamples=20, seed=seed).fit(gaussian(hidden, 4, 400, 1500, seed))
+        inside += found.low <= 0.3 <= found.high
+    assert inside / 40 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40)
+
+
+class Creeping(SimpleNamespace):
+    """A posterior mean that always lies a little below its share."""
+
+    def __call__(self, share):
+        return share - self.step
+
+
+def test_a_fixed_point_that_is_never_reached_ends_after_a_thousand_steps():
+    found = _fixed_point(Creeping(step=1e-4, ratio=np.array([1e9])))
+    assert found == pytest.approx(1.0 - 1000 * 1e-4)
+
+
+def test_the_likelihood_is_the_maximum_that_a_solver_finds():
+    rng = np.random.default_rng(0)
+    w, v = rng.dirichlet(np.ones(6)), rng.dirichlet(np.ones(6))
+    ours = likelihoods(w, v)
+    for k in (10, 40, 80):
+        c = SHARES[k]
+
+        def minus(u, c=c):
+            u = np.clip(u, 1e-12, None)
+            return -(w @ np.log(w - u + c * v) + v @ np.log(u / c))
+
+        total = {"type": "eq", "fun": lambda u, c=c: u.sum() - c}
+        found = minimize(minus, c * w, bounds=[(1e-12, x) for x in w], constraints=total, tol=1e-12)
+        # The curve is the maximum from here on, so it is never below the solver's.
+        assert ours[k] >= -found.fun - 1e-6
+        if (np.diff(ours)[k:] < -1e-9).all():
+            assert ours[k] == pytest.approx(-found.fun, abs=1e-4)
+
+
+def test_the_curve_never_rises():
+    rng = np.random.default_rng(1)
+    curve = likelihoods(rng.dirichlet(np.ones(20)), rng.dirichlet(np.ones(20)))
+    assert (np.diff(curve) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("knee", [0.05, 0.3, 0.8])
+def test_the_elbow_of_a_bent_line_is_its_bend(knee):
+    curve = -np.maximum(0.0, SHARES - knee)
+    assert elbow(curve, 0.0) == pytest.approx(knee, abs=0.03)
+
+
+def test_a_flat_curve_means_all_positive():
+    assert elbow(np.zeros(SHARES.size), 0.0) == SHARES[-1]
+
+
+def test_lines_below_all_points_by_brute_force():
+    rng = np.random.default_rng(2)
+    x, y = np.sort(rng.random((1, 11))), rng.random((1, 11))
+    tried = np.linspace(-5, 5, 20_001)
+    rest = y - tried[:, None] * x
+    rest -= rest.min(axis=1, keepdims=True)
+    best = (rest**2).sum(axis=1).min()
+    slope = _slopes_below(x, y, -5.0)[0]
+    ours = y[0] - slope * x[0]
+    assert ((ours - ours.min()) ** 2).sum() == pytest.approx(best, rel=1e-3)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+def test_alphamax_recovers_separated_classes(share):
+    found = [AlphaMax().find(gaussian(share, 4, 1000, 2000, seed)).share for seed in range(3)]
+    assert abs(np.mean(found) - share) < 0.05
+
+
+def test_noisy_labels_are_found_out():
+    rng = np.random.default_rng(3)
+    p = np.append(rng.normal(5, 1, 800), rng.normal(0, 1, 200))
+    u = np.append(rng.normal(5, 1, 1500), rng.normal(0, 1, 1500))
+    laws = ScoreLaws.from_arrays(p, u, setting="two-sample", scale="logit")
+    plain, noisy = AlphaMax().find(laws).share, AlphaMaxNoise().find(laws)
+    # If the labels are assumed to be right, .5 / .8 of the rows are found.
+    assert plain == pytest.approx(0.625, abs=0.06)
+    assert noisy.share == pytest.approx(0.5, abs=0.06)
+    assert noisy.diagnostics["purity"] == pytest.approx(0.8, abs=0.06)

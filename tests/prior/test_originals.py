@@ -9,7 +9,7 @@ import pytest
 from reference.make_originals import sample
 
 from noneg.prior import BestBin, Dedpul, ScoreLaws
-from noneg.prior.dedpul import MOST_POINTS, TOLERANCE, _Posterior, _share
+from noneg.prior.from_scores import MOST_POINTS, TOLERANCE, _Posterior, _share
 
 STORED = json.loads((Path(__file__).parents[1] / "reference" / "originals.json").read_text())
 CASES = STORED["cases"]

@@ -24,7 +24,7 @@ from noneg.recalibration import (
 )
 from noneg.recalibration.base import Calibrator
 from noneg.recalibration.choose import HeldOut, _coarse, find_calibrator, held_out, out_of_fold
-from noneg.recalibration.folds import _deal, build, join, splits
+from noneg.recalibration.folds import build, join, splits
 from noneg.simulation import LogisticGaussian
 
 WORLD = LogisticGaussian(beta0=-1.0, beta1=3.0)
@@ -37,8 +37,7 @@ SCORES = LogisticGaussian(beta0=-1.0, beta1=3.0).draw(100, 600, setting="two-sam
 
 def deal(scores, folds, seed):
     """The rows of each fold: unlabeled rows and labeled positives."""
-    unlabeled, positive = _deal(scores, folds, seed)
-    return [(unlabeled.fold(k), positive.fold(k)) for k in range(folds)]
+    return [held for _, held in splits(scores, folds, seed)]
 
 
 def draw(world, setting, seed=0, n=2000):

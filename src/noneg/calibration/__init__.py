@@ -13,14 +13,10 @@ from noneg.calibration.errors import (
     ece_by_prior as ece_by_prior,
     ece_interval as ece_interval,
     one_vs_rest as one_vs_rest,
-    top_label as top_label,
-)
-
-# isort: split
-from noneg.calibration.sweep import (
     sweep_ece as sweep_ece,
     sweep_ece_interval as sweep_ece_interval,
     sweep_edges as sweep_edges,
+    top_label as top_label,
 )
 
 # isort: split

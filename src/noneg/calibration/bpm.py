@@ -37,19 +37,12 @@ import numpy as np
 from scipy.special import betaln, expit, log_expit
 
 from noneg.bins import Binned, bin_scores
-from noneg.calibration.bpm_fit import (
-    SEARCH_POINTS,
-    CurveRows,
-    design,
-    fit,
-    local_minima,
-    objective,
-)
+from noneg.calibration.bpm_fit import SEARCH_POINTS, CurveRows, design, fit, local_minima, objective
 from noneg.calibration.interval import Noise, folded, split_median
 from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
-from noneg.registry import calibration_error, in_range
+from noneg.registry import calibration_error
 from noneg.results import Record
 from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
@@ -326,7 +319,12 @@ def _narrow_error(curve: BPMCurve, mean: float, sd: float) -> float:
     return spread * folded(middle / spread)[0]
 
 
-@in_range
+@calibration_error(
+    tce_bpm,
+    title="Calibration error of the binomial-process curve",
+    citation="Combining priors with experience: confidence calibration based on binomial process "
+    "modeling",
+)
 def tce_bpm_interval(
     scores: PUScores, *, level: float = 0.95, density: Density = "beta", seed: int = 0
 ) -> Estimate:
@@ -462,12 +460,3 @@ def _nodes(law: BetaLaw) -> tuple[Floats, Floats]:
     half = np.diff(breaks)[:, None] / 2.0
     v = (breaks[:-1, None] + half) + half * node
     return v.ravel(), (half * weight).ravel()
-
-
-calibration_error(
-    tce_bpm,
-    tce_bpm_interval,
-    title="Calibration error of the binomial-process curve",
-    citation="Combining priors with experience: confidence calibration based on binomial process "
-    "modeling",
-)

@@ -25,8 +25,8 @@ analytics.
 
 from __future__ import annotations
 
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -47,7 +47,7 @@ from noneg.intervals import (
 )
 from noneg.laws import row_shares
 from noneg.likelihood import END, gather
-from noneg.registry import add_metric, in_range
+from noneg.registry import interval_of
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import Limits
+    from noneg.registry import F, Number
     from noneg.scores import PUScores
 
 
@@ -68,6 +69,12 @@ LARGEST = 200.0
 RATIO = "interval of the mean score, infinite if a few rows make it up"
 FEW = 20
 STEPS = 60
+
+
+def _line_metric(function: Number, ideal: float, **entry: Any) -> Callable[[F], F]:  # noqa: ANN401
+    """Register a metric of the calibration line with the decorated interval."""
+    entry = {"range": (-np.inf, np.inf), "citation": VAN_CALSTER, "better": "closer"} | entry
+    return interval_of(function, family="calibration line", ideal=ideal, **entry)
 
 
 def calibration_slope(scores: PUScores) -> float:
@@ -84,7 +91,7 @@ def calibration_slope(scores: PUScores) -> float:
     return _Line(scores, free=True).value(scores.known_prior)
 
 
-@in_range
+@_line_metric(calibration_slope, 1.0, title="Calibration slope")
 def calibration_slope_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the slope of the calibration line with its interval.
 
@@ -115,7 +122,7 @@ def calibration_intercept(scores: PUScores) -> float:
     return _Line(scores, free=False).value(scores.known_prior)
 
 
-@in_range
+@_line_metric(calibration_intercept, 0.0, title="Calibration intercept, slope 1")
 def calibration_intercept_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the intercept of the calibration line with its interval; see `calibration_intercept`.
 
@@ -318,7 +325,7 @@ def observed_expected(scores: PUScores) -> float:
     return scores.known_prior / mean if mean > np.finfo(np.float64).tiny else float("nan")
 
 
-@in_range
+@_line_metric(observed_expected, 1.0, title="Observed to expected, O:E", range=(0.0, np.inf))
 def observed_expected_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return O:E with its interval, which follows from that of the mean score.
 
@@ -360,29 +367,3 @@ def _pu_ratio(scores: PUScores, level: float) -> Limits:
     variance = means.variance([1.0, 0.0, 0.0, 0.0]) + float(cube / square / rows) ** 2
     low, high = share_limits(float(mean), variance, rows, level)
     return least / high, most / low if low > 0.0 else np.inf
-
-
-_line_metric = partial(
-    add_metric,
-    family="calibration line",
-    better="closer",
-    range=(-np.inf, np.inf),
-    citation=VAN_CALSTER,
-)
-
-_line_metric(calibration_slope, calibration_slope_interval, title="Calibration slope", ideal=1.0)
-
-_line_metric(
-    calibration_intercept,
-    calibration_intercept_interval,
-    title="Calibration intercept, slope 1",
-    ideal=0.0,
-)
-
-_line_metric(
-    observed_expected,
-    observed_expected_interval,
-    title="Observed to expected, O:E",
-    range=(0.0, np.inf),
-    ideal=1.0,
-)

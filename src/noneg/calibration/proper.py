@@ -29,7 +29,7 @@ from noneg.losses import (
     loss_method,
     loss_value,
 )
-from noneg.registry import add_metric, in_range
+from noneg.registry import interval_of
 from noneg.results import Record
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
@@ -80,7 +80,14 @@ def brier(scores: PUScores) -> float:
     return loss_value(loss_means(scores, find_loss("brier")), scores.known_prior)
 
 
-@in_range
+@interval_of(
+    brier,
+    title="Brier score",
+    citation="Brier (1950); PU form by du Plessis et al. (2014)",
+    family="proper score",
+    better="lower",
+    loss=lambda: find_loss("brier"),
+)
 def brier_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the Brier score with its confidence interval.
 
@@ -134,7 +141,16 @@ def log_loss(scores: PUScores, *, clip: float = CLIP) -> float:
     return loss_value(loss_means(scores, find_loss("log", clip=clip)), scores.known_prior)
 
 
-@in_range
+@interval_of(
+    log_loss,
+    title="Log loss",
+    citation="Good (1952); PU form by du Plessis et al. (2014)",
+    family="proper score",
+    range=(0.0, -math.log(CLIP)),
+    bounds=lambda _, clip=CLIP: (0.0, -math.log(check_clip(clip))),
+    better="lower",
+    loss=lambda clip=CLIP: find_loss("log", clip=clip),
+)
 def log_loss_interval(scores: PUScores, *, level: float = 0.95, clip: float = CLIP) -> Estimate:
     """Return the log loss with its confidence interval.
 
@@ -467,25 +483,3 @@ class _Parts:
         by_prior += uncertainty * rule.entropy(at)[1] + whole * self.risk.positive[0]
         means = law_means(self.scores, [positive], [marginal])
         return float(np.sqrt(means.variance(np.array([1.0, 1.0, by_prior]))))
-
-
-add_metric(
-    brier,
-    brier_interval,
-    title="Brier score",
-    citation="Brier (1950); PU form by du Plessis et al. (2014)",
-    family="proper score",
-    better="lower",
-    loss=lambda: find_loss("brier"),
-)
-add_metric(
-    log_loss,
-    log_loss_interval,
-    title="Log loss",
-    citation="Good (1952); PU form by du Plessis et al. (2014)",
-    family="proper score",
-    range=(0.0, -math.log(CLIP)),
-    bounds=lambda _, clip=CLIP: (0.0, -math.log(check_clip(clip))),
-    better="lower",
-    loss=lambda clip=CLIP: find_loss("log", clip=clip),
-)

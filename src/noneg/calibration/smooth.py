@@ -54,13 +54,13 @@ from noneg.calibration.interval import (
     error_limits,
     error_value,
 )
-from noneg.calibration.testing import ks_bins
+from noneg.calibration.testing import KS_BINS, bins_for_rows
 from noneg.checks import check_level, check_number
 from noneg.errors import InputError
 from noneg.intervals import enclosing
 from noneg.kernels import Axis
 from noneg.laws import Ordered
-from noneg.registry import calibration_error, in_range
+from noneg.registry import calibration_error
 from noneg.selection import refuse_selection
 
 if TYPE_CHECKING:
@@ -136,7 +136,11 @@ def ks_error(scores: PUScores) -> float:
     return _largest(scores, scores.known_prior)
 
 
-@in_range
+@calibration_error(
+    ks_error,
+    title="Kolmogorov-Smirnov calibration error",
+    citation="Gupta et al. (2021), Calibration of neural networks using splines",
+)
 def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -> Estimate:
     """Return the Kolmogorov-Smirnov error with an interval for its population value.
 
@@ -163,7 +167,7 @@ def ks_error_interval(scores: PUScores, *, level: float = 0.95, seed: int = 0) -
     refuse_selection(scores, "ks_error")
     level = check_level(level)
     value = ks_error(scores)
-    binned = bin_scores(scores, bins=ks_bins(scores))
+    binned = bin_scores(scores, bins=bins_for_rows(scores, KS_BINS))
     low, high = error_limits(scores, binned, Norm(_dual), level, seed=seed)
     priors = {scores.known_prior, *(scores.prior_interval or ())}
     between = max(_largest(scores, prior) - _at_ends(binned, prior) for prior in priors)
@@ -425,7 +429,9 @@ def smooth_ece(scores: PUScores, *, sigma: float | None = None) -> float:
     return value
 
 
-@in_range
+@calibration_error(
+    smooth_ece, title="Smooth calibration error", citation="Blasiok & Nakkiran (2024), Smooth ECE"
+)
 def smooth_ece_interval(
     scores: PUScores, *, level: float = 0.95, sigma: float | None = None, seed: int = 0
 ) -> Estimate:
@@ -502,6 +508,88 @@ def _fixed_point(coefficients: Floats) -> float:
     return root
 
 
+def logit_smoothed_ece(scores: PUScores, *, sigma: float = 1.0 / 15.0, clip: float = 1e-6) -> float:
+    r"""Return the logit-smoothed calibration error.
+
+    .. math:: E\,\bigl\lvert E[Y \mid T] - \mathrm{sigmoid}(T) \bigr\rvert
+        = \int \bigl\lvert \pi\,(K_\sigma * \mu_+)(t)
+        - \mathrm{sigmoid}(t)\, (K_\sigma * \mu)(t) \bigr\rvert\, dt
+
+    with :math:`T = \mathrm{logit}(s) + \sigma \xi` for standard normal noise :math:`\xi`, and the
+    distributions on the logit scale (Chidambaram et al. 2024, Eq. 4.1). The integral is computed,
+    not sampled.
+
+    Parameters
+    ----------
+    scores : PUScores
+    sigma : float
+        Standard deviation of the noise, at least 0.001. The authors use the reciprocal of the
+        number of bins in the binned error being compared.
+    clip : float
+        Scores are first clipped to [clip, 1 - clip], because 0 and 1 have no logit. This changes
+        the error by at most about `clip`: beyond it, only the labels matter.
+
+    Returns
+    -------
+    float
+        The error. Even a calibrated score has a small error, of the order of sigma squared.
+
+    References
+    ----------
+    M. Chidambaram, H. Lee, C. McSwiggen and S. Rezchikov (2024). How Flawed Is ECE? An Analysis
+    via Logit Smoothing. International Conference on Machine Learning.
+
+    Examples
+    --------
+    >>> from noneg import PUScores
+    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
+    >>> round(logit_smoothed_ece(scores), 4)
+    0.7501
+    """
+    return _kernel_error(scores, _on_logits(sigma, clip))
+
+
+@calibration_error(
+    logit_smoothed_ece,
+    title="Logit-smoothed calibration error",
+    citation="Chidambaram et al. (2024), How flawed is ECE?",
+)
+def logit_smoothed_ece_interval(
+    scores: PUScores,
+    *,
+    level: float = 0.95,
+    sigma: float = 1.0 / 15.0,
+    clip: float = 1e-6,
+    seed: int = 0,
+) -> Estimate:
+    """Return the logit-smoothed calibration error with an interval for its population value.
+
+    The smoothing bias is subtracted from the lower end, which is therefore also a lower bound for
+    the calibration error of the score.
+
+    Parameters
+    ----------
+    scores : PUScores
+        With a ``prior_interval``, the result holds for every prior in it.
+    level : float
+        Nominal coverage.
+    sigma, clip
+        As in `logit_smoothed_ece`.
+    seed : int
+        Seed of the random splits for the lower end.
+
+    Examples
+    --------
+    >>> from noneg.simulation import LogisticGaussian
+    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
+    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
+    >>> estimate = logit_smoothed_ece_interval(scores)
+    >>> estimate.low < world.tce() < estimate.high
+    True
+    """
+    return _kernel_interval(scores, _on_logits(sigma, clip), level, seed)
+
+
 def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None) -> float:
     r"""Return the calibration error from kernel density estimates.
 
@@ -551,7 +639,9 @@ def kernel_ece(scores: PUScores, *, p: float = 1, bandwidth: float | None = None
     return _kernel_error(scores, _on_scores(scores, p, bandwidth))
 
 
-@in_range
+@calibration_error(
+    kernel_ece, title="Kernel calibration error", citation="Zhang et al. (2020), Mix-n-Match"
+)
 def kernel_ece_interval(
     scores: PUScores,
     *,
@@ -586,84 +676,6 @@ def kernel_ece_interval(
     True
     """
     return _kernel_interval(scores, _on_scores(scores, p, bandwidth), level, seed)
-
-
-def logit_smoothed_ece(scores: PUScores, *, sigma: float = 1.0 / 15.0, clip: float = 1e-6) -> float:
-    r"""Return the logit-smoothed calibration error.
-
-    .. math:: E\,\bigl\lvert E[Y \mid T] - \mathrm{sigmoid}(T) \bigr\rvert
-        = \int \bigl\lvert \pi\,(K_\sigma * \mu_+)(t)
-        - \mathrm{sigmoid}(t)\, (K_\sigma * \mu)(t) \bigr\rvert\, dt
-
-    with :math:`T = \mathrm{logit}(s) + \sigma \xi` for standard normal noise :math:`\xi`, and the
-    distributions on the logit scale (Chidambaram et al. 2024, Eq. 4.1). The integral is computed,
-    not sampled.
-
-    Parameters
-    ----------
-    scores : PUScores
-    sigma : float
-        Standard deviation of the noise, at least 0.001. The authors use the reciprocal of the
-        number of bins in the binned error being compared.
-    clip : float
-        Scores are first clipped to [clip, 1 - clip], because 0 and 1 have no logit. This changes
-        the error by at most about `clip`: beyond it, only the labels matter.
-
-    Returns
-    -------
-    float
-        The error. Even a calibrated score has a small error, of the order of sigma squared.
-
-    References
-    ----------
-    M. Chidambaram, H. Lee, C. McSwiggen and S. Rezchikov (2024). How Flawed Is ECE? An Analysis
-    via Logit Smoothing. International Conference on Machine Learning.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> scores = PUScores([0.9, 0.6], [0.8, 0.3, 0.2, 0.1], prior=0.4, setting="two-sample")
-    >>> round(logit_smoothed_ece(scores), 4)
-    0.7501
-    """
-    return _kernel_error(scores, _on_logits(sigma, clip))
-
-
-@in_range
-def logit_smoothed_ece_interval(
-    scores: PUScores,
-    *,
-    level: float = 0.95,
-    sigma: float = 1.0 / 15.0,
-    clip: float = 1e-6,
-    seed: int = 0,
-) -> Estimate:
-    """Return the logit-smoothed calibration error with an interval for its population value.
-
-    The smoothing bias is subtracted from the lower end, which is therefore also a lower bound for
-    the calibration error of the score.
-
-    Parameters
-    ----------
-    scores : PUScores
-        With a ``prior_interval``, the result holds for every prior in it.
-    level : float
-        Nominal coverage.
-    sigma, clip
-        As in `logit_smoothed_ece`.
-    seed : int
-        Seed of the random splits for the lower end.
-
-    Examples
-    --------
-    >>> from noneg.simulation import LogisticGaussian
-    >>> world = LogisticGaussian(beta0=-0.5, beta1=1.5)
-    >>> scores = world.draw(1000, 10_000, setting="two-sample", seed=1)
-    >>> estimate = logit_smoothed_ece_interval(scores)
-    >>> estimate.low < world.tce() < estimate.high
-    True
-    """
-    return _kernel_interval(scores, _on_logits(sigma, clip), level, seed)
 
 
 @dataclass(frozen=True)
@@ -809,29 +821,3 @@ def _in_bins(scores: PUScores, kernel: _Kernel) -> tuple[Binned, Power]:
     sums = {name: getattr(binned, name)[first:last] for name in names}
     inner = replace(binned, edges=binned.edges[first : last + 1], **sums)
     return inner, Power(blur, axis.nodes[first:last], kernel.p)
-
-
-calibration_error(
-    ks_error,
-    ks_error_interval,
-    title="Kolmogorov-Smirnov calibration error",
-    citation="Gupta et al. (2021), Calibration of neural networks using splines",
-)
-calibration_error(
-    smooth_ece,
-    smooth_ece_interval,
-    title="Smooth calibration error",
-    citation="Blasiok & Nakkiran (2024), Smooth ECE",
-)
-calibration_error(
-    logit_smoothed_ece,
-    logit_smoothed_ece_interval,
-    title="Logit-smoothed calibration error",
-    citation="Chidambaram et al. (2024), How flawed is ECE?",
-)
-calibration_error(
-    kernel_ece,
-    kernel_ece_interval,
-    title="Kernel calibration error",
-    citation="Zhang et al. (2020), Mix-n-Match",
-)

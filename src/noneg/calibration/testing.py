@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import expit, logit
@@ -115,8 +115,10 @@ def accepted_ends(scores: PUScores, p_value: PValue, alpha: float) -> tuple[floa
 
 Statistic: TypeAlias = Literal["ece", "ks", "both", "grouped"]
 
+# Largest number of bins for cumulative residuals, and for each statistic that is not computed over
+# the optimal number.
 KS_BINS = 256
-GROUPS = 10
+MOST_BINS = {"ks": KS_BINS, "grouped": 10}
 # Number of bins on each side used to estimate the weight of a labeled row in a bin.
 NEIGHBORS = 2
 # Number of weighted positives up to which rows are redrawn one by one.
@@ -219,7 +221,7 @@ def calibration_test(
     >>> calibration_test(wrong.draw(n=2000, setting="labeled", seed=0)).p_value
     0.001
     """
-    test = _posed(scores, statistic, bins, binning, edges, replicates, seed)
+    test = _posed(scores, statistic, replicates, seed, bins=bins, binning=binning, edges=edges)
     p_value, prior = best_in_set(scores, test.p_value)
     return CalibrationTest(
         p_value=p_value,
@@ -267,31 +269,28 @@ def consistent_priors(
     None
     """
     alpha = 1.0 - check_level(level)
-    test = _posed(scores, statistic, None, "mass", edges, replicates, seed)
+    test = _posed(scores, statistic, replicates, seed, edges=edges)
     return accepted_ends(scores, test.p_value, alpha)
 
 
 def _posed(
     scores: PUScores,
     statistic: str,
-    bins: int | Literal["optimal"] | None,
-    binning: Binning,
-    edges: ArrayLike | None,
     replicates: int,
     seed: int,
+    **bins: Any,  # noqa: ANN401
 ) -> _TestAtPriors:
     if statistic not in _STATISTICS:
         known = ", ".join(map(repr, _STATISTICS))
         raise InputError("statistic", f"must be one of {known}", value=statistic)
     if replicates < 1:
         raise InputError("replicates", "must be at least 1", value=replicates)
-    if bins is None:
-        few = int(max(1, min(GROUPS, scores.n_marginal // 2)))
-        known_bins: dict[str, int | Literal["optimal"]] = {"ks": ks_bins(scores), "grouped": few}
-        bins = known_bins.get(statistic, "optimal")
+    if bins.get("bins") is None:
+        most = MOST_BINS.get(statistic)
+        bins["bins"] = "optimal" if most is None else bins_for_rows(scores, most)
     if scores.prior is None:
         scores = scores.with_prior(announced_prior(scores))
-    binned = bin_scores(scores, bins=bins, binning=binning, edges=edges)
+    binned = bin_scores(scores, **bins)
     return _TestAtPriors(scores, binned, _STATISTICS[statistic], replicates, seed)
 
 
@@ -346,9 +345,9 @@ class _TestAtPriors:
         return none, all_ - none
 
 
-def ks_bins(scores: PUScores) -> int:
-    """Return the number of bins for cumulative residuals."""
-    return int(max(1, min(KS_BINS, scores.n_marginal // 2)))
+def bins_for_rows(scores: PUScores, most: int) -> int:
+    """Return a number of bins, at most `most`, that leaves two marginal rows for each."""
+    return int(max(1, min(most, scores.n_marginal // 2)))
 
 
 def null_residuals(scores: PUScores, binned: Binned, replicates: int, seed: int) -> Floats:

@@ -599,10 +599,8 @@ def _best_rate(sample: Sample, eta: Floats, start: float) -> float:
 def _multiplier(mass: Floats, gap: Floats, start: float) -> float:
     """Return mu with sum m gap / (1 + mu gap) = 0; not finite if all gaps have the same sign."""
     there = mass > 0.0
-    low, high = (
-        int(np.argmin(np.where(there, gap, np.inf))),
-        int(np.argmax(np.where(there, gap, -np.inf))),
-    )
+    low = int(np.argmin(np.where(there, gap, np.inf)))
+    high = int(np.argmax(np.where(there, gap, -np.inf)))
     if not gap[low] < 0.0 < gap[high]:
         # A constant equal to the prior satisfies it with any weights.
         return 0.0 if max(-gap[low], gap[high]) < ROUNDING else np.nan

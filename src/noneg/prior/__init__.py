@@ -1,27 +1,30 @@
 """Estimates of the class prior, with intervals, from positive and unlabeled data."""
 
 from noneg._moved import find_moved
-from noneg.prior.alphamax import AlphaMax as AlphaMax, AlphaMaxNoise as AlphaMaxNoise
 from noneg.prior.base import PriorEstimate as PriorEstimate
-from noneg.prior.dedpul import Dedpul as Dedpul
 from noneg.prior.discriminator import (
     default_classifiers as default_classifiers,
     discriminate as discriminate,
 )
-from noneg.prior.from_features import ReCPEFeatures as ReCPEFeatures, Tedn as Tedn, Tice as Tice
+from noneg.prior.from_features import (
+    KernelMeanGradient as KernelMeanGradient,
+    KernelMeanRoot as KernelMeanRoot,
+    PenalizedL1 as PenalizedL1,
+    ReCPEFeatures as ReCPEFeatures,
+    Tedn as Tedn,
+    Tice as Tice,
+)
 from noneg.prior.from_scores import (
+    AlphaMax as AlphaMax,
+    AlphaMaxNoise as AlphaMaxNoise,
     BestBin as BestBin,
+    Dedpul as Dedpul,
     ElkanNotoMax as ElkanNotoMax,
     ElkanNotoMean as ElkanNotoMean,
     ElkanNotoRatio as ElkanNotoRatio,
     Quick as Quick,
     ReCPE as ReCPE,
     Tightest as Tightest,
-)
-from noneg.prior.kernel_methods import (
-    KernelMeanGradient as KernelMeanGradient,
-    KernelMeanRoot as KernelMeanRoot,
-    PenalizedL1 as PenalizedL1,
 )
 from noneg.prior.registry import (
     DEFAULT as DEFAULT,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from noneg.checks import check_setting
 from noneg.errors import InputError
-from noneg.prior import alphamax, dedpul, from_features, from_scores, kernel_methods
+from noneg.prior import from_features, from_scores
 from noneg.prior.base import FeatureEstimator, ScoreEstimator, TrainedEstimator
 from noneg.prior.discriminator import discriminate
 
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 KINDS: tuple[type[Estimator], ...] = (
     from_scores.Tightest,
     from_scores.Quick,
-    dedpul.Dedpul,
+    from_scores.Dedpul,
     from_scores.BestBin,
-    alphamax.AlphaMax,
-    alphamax.AlphaMaxNoise,
+    from_scores.AlphaMax,
+    from_scores.AlphaMaxNoise,
     from_scores.ElkanNotoMean,
     from_scores.ElkanNotoRatio,
     from_scores.ElkanNotoMax,
     from_scores.ReCPE,
     from_features.Tedn,
-    kernel_methods.KernelMeanRoot,
-    kernel_methods.KernelMeanGradient,
+    from_features.KernelMeanRoot,
+    from_features.KernelMeanGradient,
     from_features.Tice,
-    kernel_methods.PenalizedL1,
+    from_features.PenalizedL1,
     from_features.ReCPEFeatures,
 )
 # The estimator with the smallest error with and without overlap; see experiments/prior.

@@ -178,11 +178,7 @@ def _dependence(p: Floats) -> float:
 
 
 def from_two_sources(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    score: ArrayLike | None = None,
-    level: float = 0.95,
+    first: ArrayLike, second: ArrayLike, *, score: ArrayLike | None = None, level: float = 0.95
 ) -> PriorEstimate:
     """Estimate the prior from two processes that label positives independently of each other.
 
@@ -215,10 +211,7 @@ def from_two_sources(
             f"{rule}: the number of positives that both missed cannot be estimated",
         )
     place = np.searchsorted(_even_edges(s[a | b], int((a & b).sum())), s)
-    counts = [
-        np.array([int(x[place == k].sum()) for k in range(place.max() + 1)], dtype=np.float64)
-        for x in (a, b, a & b)
-    ]
+    counts = [np.bincount(place, weights=x) for x in (a, b, a & b)]
     hidden, variance = _chapman(*counts)
     n, seen = float(a.size), float((a | b).sum())
     # Chao's interval: the number of hidden positives is positive, and its log is nearly normal.

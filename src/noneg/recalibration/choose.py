@@ -19,6 +19,7 @@ from scipy.special import logit
 from noneg.calibration.interval import Masses
 from noneg.calibration.proper import scoring_rule
 from noneg.calibration.reliability import Reliability, reliability
+from noneg.calibration.testing import bins_for_rows
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
 from noneg.likelihood import log_likelihood, row_by_row
@@ -461,7 +462,7 @@ def _mapped(calibrator: Calibrator, scores: PUScores, level: float) -> dict[floa
 
 def small_diagram(scores: PUScores, level: float) -> Reliability:
     """Return a diagram with at most ten equal-mass bins, to overlay on another."""
-    bins = int(max(1, min(DIAGRAM_BINS, scores.n_marginal // 2)))
+    bins = bins_for_rows(scores, DIAGRAM_BINS)
     return reliability(scores, bins=bins, binning="mass", level=level)
 
 

@@ -8,7 +8,6 @@ bucket of a sketch, is split as if those rows were listed individually.
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,37 +58,6 @@ def check_folds(folds: object, scores: PUScores) -> int:
     return number
 
 
-@dataclass(frozen=True, eq=False)
-class _Dealt:
-    """A group of rows, and the part in each fold as flags or as numbers of rows."""
-
-    group: Chunk
-    shares: list[NDArray[Any]]
-
-    def fold(self, k: int) -> Chunk:
-        """Return the rows of a fold."""
-        return self._take(self.shares[k])
-
-    def rest(self, k: int) -> Chunk:
-        """Return the rows of all other folds; rows at the same point are not split up."""
-        share = self.shares[k]
-        return self._take(~share if share.dtype == np.bool_ else self.group[1] - share)
-
-    def _take(self, share: NDArray[Any]) -> Chunk:
-        there = np.flatnonzero(share)
-        s, count, a, w = take(self.group, there)
-        return s, count if share.dtype == np.bool_ else share[there].astype(float), a, w
-
-
-def _deal(scores: PUScores, folds: int, seed: int) -> list[_Dealt]:
-    """Split both groups into folds; rows are copied only when a fold is requested."""
-    groups = scores.in_order()
-    # Rows are sorted. With the seed alone, the same ranks would always share a fold.
-    data = [zlib.crc32(np.ascontiguousarray(s).data) for s, *_ in groups]
-    random = stream(seed, f"folds {data}")
-    return [_Dealt(group, _dealt(group[0].size, group[1], folds, random)) for group in groups]
-
-
 def join(parts: list[Groups]) -> Groups:
     """Return the combined rows of several folds."""
     unlabeled, positive = zip(*parts, strict=True)
@@ -109,11 +77,30 @@ def build(groups: Groups, like: PUScores, *, labeled: bool = False) -> PUScores:
 
 def splits(scores: PUScores, folds: int, seed: int) -> Iterator[tuple[PUScores, Groups]]:
     """Yield, for each fold, the scores to fit on and the held-out rows."""
-    number = check_folds(folds, scores)
-    unlabeled, positive = _deal(scores, number, seed)
-    for k in range(number):
-        rest = build((unlabeled.rest(k), positive.rest(k)), scores)
-        yield rest, (unlabeled.fold(k), positive.fold(k))
+    number, groups = check_folds(folds, scores), scores.in_order()
+    # Rows are sorted. With the seed alone, the same ranks would always share a fold.
+    data = [zlib.crc32(np.ascontiguousarray(s).data) for s, *_ in groups]
+    random = stream(seed, f"folds {data}")
+    unlabeled, positive = (_parts(group, number, random) for group in groups)
+    for pair, other in zip(unlabeled, positive, strict=True):
+        yield build((pair[0], other[0]), scores), (pair[1], other[1])
+
+
+def _parts(group: Chunk, folds: int, random: np.random.Generator) -> Iterator[tuple[Chunk, Chunk]]:
+    """Yield the rows of all other folds and those of each fold; only these are copied at a time.
+
+    Rows at the same point are not split up.
+    """
+    for share in _dealt(group[0].size, group[1], folds, random):
+        rest = ~share if share.dtype == np.bool_ else group[1] - share
+        yield _part(group, rest), _part(group, share)
+
+
+def _part(group: Chunk, share: NDArray[Any]) -> Chunk:
+    """Return the part of a group that is given as flags or as numbers of rows."""
+    there = np.flatnonzero(share)
+    s, count, a, w = take(group, there)
+    return s, count if share.dtype == np.bool_ else share[there].astype(float), a, w
 
 
 def _dealt(

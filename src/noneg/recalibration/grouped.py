@@ -19,7 +19,6 @@ of :math:`\nu(g)` as noise.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -34,7 +33,6 @@ from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Differences, PairedRows
 from noneg.randomness import stream
 from noneg.recalibration.base import (
-    CalibrationWarning,
     Calibrator,
     Stored,
     check_unit,
@@ -118,8 +116,7 @@ class _Rows(NamedTuple):
     @property
     def known_prior(self) -> float:
         """The overall prior."""
-        masses = self.paired.masses
-        labeled = float((masses.count * masses.marginal)[self.paired.flags].sum())
+        labeled = float(self.paired.everyone[self.paired.flags].sum())
         return labeled if self.prior is None else self.prior
 
     @property
@@ -128,21 +125,18 @@ class _Rows(NamedTuple):
         mass = self.paired.masses.count * self.paired.mass
         return LabelLaw.of(LabeledRows(self.paired.flags, mass), self.paired.setting, self.prior)
 
-    def group(self, here: Flags, s: Floats, among: Flags | None = None) -> PUScores | None:
-        """Return rows of a group with other scores and its prior among some rows; None if few."""
-        inside = here if among is None else here & among
-        rows = self.paired.part(inside)
+    def group(self, here: Flags, s: Floats) -> PUScores | None:
+        """Return the rows of a group with other scores and its own prior; None if there are few."""
+        rows = self.paired.part(here)
         if min(rows.effective(rows.flags), rows.effective(~rows.flags)) < FEWEST:
             return None
-        prior = None if self.prior is None else self.prior_of(here, among)
-        return replace(rows, columns={BEFORE: s[inside]}).scores(prior, None)[BEFORE]
+        prior = None if self.prior is None else self.prior_of(here)
+        return replace(rows, columns={BEFORE: s[here]}).scores(prior, None)[BEFORE]
 
-    def prior_of(self, here: Flags, among: Flags | None = None) -> float:
+    def prior_of(self, here: Flags) -> float:
         """Return the prior of a group: the overall one, times its positives over its rows."""
-        masses = self.paired.masses
-        some = slice(None) if among is None else among
-        laws = [(masses.count * x)[some] for x in (masses.positive, masses.marginal)]
-        positives, rows = (float(law[here[some]].sum() / law.sum()) for law in laws)
+        positives = float(self.paired.labeled[here[self.paired.flags]].sum())
+        rows = float(self.paired.everyone[here].sum())
         ratio = positives / rows if rows > 0.0 else 1.0
         return float(np.clip(self.known_prior * ratio, INSIDE, 1.0 - INSIDE))
 
@@ -386,7 +380,8 @@ def _raises_likelihood(rows: _Rows, here: Flags, start: Floats, held: NDArray[np
     """Return whether a Platt map clearly raises the likelihood of a group's held-out labels."""
     paired, law, change = rows.paired, rows.law, np.zeros(rows.s.size)
     for k in range(FOLDS):
-        test, some = np.flatnonzero(here & (held == k)), rows.group(here, start, held != k)
+        test, rest = np.flatnonzero(here & (held == k)), held != k
+        some = rows.take(rest).group(here[rest], start[rest])
         if some is None or not test.size:
             return False
         mapped, part = fit_quietly(make("platt"), some).transform(start[test]), law.take(test)
@@ -582,9 +577,7 @@ def _cross_fitted(
     out = {BEFORE: rows.s, ONE: np.empty(rows.s.size), OWN: np.empty(rows.s.size)}
     for k in range(folds):
         there = place == k
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)
-            made = ByGroup(method)._fit(rows.take(~there))  # noqa: SLF001
+        made, _ = fit_noting(ByGroup(method)._fit, rows.take(~there))  # noqa: SLF001
         out[ONE][there] = made.overall_.transform(rows.s[there])
         out[OWN][there] = made.transform(rows.s[there], rows.by[there])
     return out

@@ -181,11 +181,8 @@ class CurveCalibrator(Calibrator):
         """
         self._require_fit()
         if not self.has_band:
-            rule, remedy = (
-                "must use the likelihood criterion to have a band",
-                "Fit another curve, such as platt.",
-            )
-            raise InputError("fit", rule, remedy=remedy)
+            rule = "must use the likelihood criterion to have a band"
+            raise InputError("fit", rule, remedy="Fit another curve, such as platt.")
         at, share = check_unit(s), 0.5 + check_level(level) / 2.0
         flat, sample = at.reshape(-1), gather(scores)
         limits = {name: self.state_[name] for name in ("low", "high")}

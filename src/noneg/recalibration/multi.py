@@ -147,40 +147,6 @@ def _range_words(label: str, low: float, high: float) -> str:
     return f"{label} > {low:.4g}" if np.isinf(high) else f"{low:.4g} < {label} <= {high:.4g}"
 
 
-def grow(
-    table: NDArray[np.float32],
-    residual: Floats,
-    noise: Floats,
-    leaves: int,
-    share: float,
-    seed: int,
-) -> Tree:
-    """Return a tree whose splits maximize the sum of squared residuals relative to their noise.
-
-    `share` is the smallest share of the noise allowed in a leaf.
-    """
-    noise = np.maximum(noise / noise.mean(), 1e-6)
-    chosen = np.arange(noise.size)
-    if noise.size > MOST_ROWS:
-        chosen = stream(seed, "tree rows").choice(noise.size, MOST_ROWS, replace=False)
-    model = DecisionTreeRegressor(
-        max_depth=3,
-        max_leaf_nodes=leaves,
-        min_weight_fraction_leaf=min(0.5, share),
-        random_state=seed,
-    )
-    ratio = (residual / np.abs(residual).max())[chosen] / noise[chosen]
-    tree = model.fit(table[chosen], ratio, noise[chosen]).tree_
-    return Tree(
-        feature=np.maximum(tree.feature, -1).tolist(),
-        cut=tree.threshold.tolist(),
-        left=tree.children_left.tolist(),
-        right=tree.children_right.tolist(),
-        missing_left=tree.missing_go_to_left.astype(bool).tolist(),
-        value=[],
-    )
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class _Rows(LabeledRows):
     """Features with the score as the last column, labels, and masses in both distributions."""
@@ -224,6 +190,29 @@ class _Rows(LabeledRows):
         shares = self.positive / self.positive.sum(), self.marginal
         return one + other - shares[0] * one.sum() - shares[1] * other.sum()
 
+    def grow(self, residual: Floats, noise: Floats, leaves: int, seed: int) -> Tree:
+        """Return a tree whose splits maximize the sum of squared residuals over their noise."""
+        noise = np.maximum(noise / noise.mean(), 1e-6)
+        chosen = np.arange(noise.size)
+        if noise.size > MOST_ROWS:
+            chosen = stream(seed, "tree rows").choice(noise.size, MOST_ROWS, replace=False)
+        model = DecisionTreeRegressor(
+            max_depth=3,
+            max_leaf_nodes=leaves,
+            min_weight_fraction_leaf=min(0.5, LEAST_POSITIVES * self.spread),
+            random_state=seed,
+        )
+        ratio = (residual / np.abs(residual).max())[chosen] / noise[chosen]
+        tree = model.fit(self.table[chosen], ratio, noise[chosen]).tree_
+        return Tree(
+            feature=np.maximum(tree.feature, -1).tolist(),
+            cut=tree.threshold.tolist(),
+            left=tree.children_left.tolist(),
+            right=tree.children_right.tolist(),
+            missing_left=tree.missing_go_to_left.astype(bool).tolist(),
+            value=[],
+        )
+
 
 def _check_rows(
     X: Any,  # noqa: ANN401
@@ -265,8 +254,7 @@ def _found(rows: _Rows, leaves: int, seed: int) -> Tree:
     """
     expected = rows.marginal * rows.s
     noise = 0.5 * rows.prior * rows.spread * (expected + rows.positive) + expected**2
-    share = LEAST_POSITIVES * rows.spread
-    return grow(rows.table, rows.positive - expected, noise, leaves, share, seed)
+    return rows.grow(rows.positive - expected, noise, leaves, seed)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -597,9 +585,7 @@ class _Racer:
         slope, bend = self.law.slope(self.train.flags, self.f)
         mass = self.train.mass / self.train.mass.mean()
         slope, bend = mass * slope, mass * bend
-        tree = grow(
-            self.train.table, -slope, bend, leaves, LEAST_POSITIVES * self.train.spread, seed
-        )
+        tree = self.train.grow(-slope, bend, leaves, seed)
         leaf, n = tree.leaf(self.train.table), len(tree.feature)
         down, bent = (np.bincount(leaf, weights=x, minlength=n) for x in (-slope, bend))
         value = rate * np.clip(down / (bent + ridge), -LARGEST_STEP, LARGEST_STEP)
