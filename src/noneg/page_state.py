@@ -27,9 +27,9 @@ from noneg.losses import LossSums, loss_means
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import pose
+from noneg.performance.early import Top
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
-from noneg.performance.top import top_parts
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import labeled_shares, pu_shares
@@ -124,7 +124,7 @@ class Sums:
     areas : dict of str to list
         ``(AUC - 1/2)(1 - prior)`` with its limits.
     tops : dict of str to dict
-        `noneg.performance.top.top_parts` of the metrics in `TOPS`.
+        `noneg.performance.early.Top.parts` of the metrics in `TOPS`.
     curves : dict of str to Curve
         Other metrics known at every prior, without their intervals.
     envelope : Envelope or None
@@ -302,7 +302,7 @@ def _tops(
     """Return what determines the top of the list; none for labeled data."""
     if scores.prior_is_estimated:
         return {}
-    return {name: top_parts(scores, k, level) for name, k in TOPS.items() if name in metrics}
+    return {name: Top(scores, k).parts(level) for name, k in TOPS.items() if name in metrics}
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
