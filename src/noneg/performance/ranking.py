@@ -679,13 +679,10 @@ def pr(scores: PUScores) -> PrCurve:
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SelectedCurve:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SelectedCurve(RocCurve):
     """ROC and PR curves for one distribution of the positives, by decreasing threshold."""
 
-    thresholds: Floats
-    fpr: Floats
-    tpr: Floats
     precision: Floats
 
     @property
