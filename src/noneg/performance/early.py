@@ -119,7 +119,7 @@ def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0
     0.7500 [0.6668, 0.8213]
     """
     level, top, prior = check_level(level), Top(scores, check_k(scores, k)), scores.known_prior
-    value = precision_at(scores, k=k)
+    value = prior * top.border.found / top.share
     if not scores.prior_is_estimated:
         return top.multiple(value, level, 1.0 / top.share, by_prior=True)
     by_prior = value / prior if prior > 0.0 else 0.0
@@ -213,7 +213,7 @@ class Border:
         (t0, t1), (q0, q1) = means.positive, means.marginal
         place, slope = 0.0, 0.0
         if q1 > q0:
-            place, slope = float(np.clip((share - q0) / (q1 - q0), 0.0, 1.0)), (t1 - t0) / (q1 - q0)
+            place, slope = min(max((share - q0) / (q1 - q0), 0.0), 1.0), (t1 - t0) / (q1 - q0)
         return cls(means, place, float(t0 + place * (t1 - t0)), float(slope))
 
     @property
