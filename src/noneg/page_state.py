@@ -33,9 +33,9 @@ from noneg.losses import Loss, LossSums, loss_means
 from noneg.performance.assumptions import PriorLimit, noise_floor
 from noneg.performance.bounds import contingency_bounds, pr_bounds, roc_bounds
 from noneg.performance.contingency import Tables, pose
+from noneg.performance.early import Top
 from noneg.performance.guarantees import LEAST_CONFIDENCE, promised_unclipped
 from noneg.performance.ranking import auroc, pair_limits
-from noneg.performance.top import top_parts
 from noneg.registry import METRICS, RECOMMENDED, registered_rules
 from noneg.results import Estimate
 from noneg.rules import Curve, labeled_shares, pu_shares
@@ -126,7 +126,7 @@ class Sums:
     areas : dict of str to list
         ``(AUC - 1/2)(1 - prior)`` with its limits.
     tops : dict of str to dict
-        `noneg.performance.top.top_parts` of the metrics in `TOPS`.
+        `noneg.performance.early.Top.parts` of the metrics in `TOPS`.
     curves : dict of str to Curve
         Other metrics known at every prior, without their intervals.
     envelope : Envelope or None
@@ -223,7 +223,7 @@ def sum_up(
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if movable else {},
         tops={
-            name: top_parts(scores, k, level)
+            name: Top(scores, k).parts(level)
             for name, k in TOPS.items()
             if movable and name in metrics
         },

@@ -38,6 +38,14 @@ from noneg.performance.early import (
     bedroc_interval as bedroc_interval,
     boyce_index as boyce_index,
     boyce_index_interval as boyce_index_interval,
+    enrichment_factor as enrichment_factor,
+    enrichment_factor_interval as enrichment_factor_interval,
+    lift_at as lift_at,
+    lift_at_interval as lift_at_interval,
+    precision_at as precision_at,
+    precision_at_interval as precision_at_interval,
+    recall_at as recall_at,
+    recall_at_interval as recall_at_interval,
 )
 from noneg.performance.guarantees import (
     CertifiedNegatives as CertifiedNegatives,
@@ -106,14 +114,4 @@ from noneg.performance.thresholds import (
     recall_interval as recall_interval,
     specificity as specificity,
     specificity_interval as specificity_interval,
-)
-from noneg.performance.top import (
-    enrichment_factor as enrichment_factor,
-    enrichment_factor_interval as enrichment_factor_interval,
-    lift_at as lift_at,
-    lift_at_interval as lift_at_interval,
-    precision_at as precision_at,
-    precision_at_interval as precision_at_interval,
-    recall_at as recall_at,
-    recall_at_interval as recall_at_interval,
 )

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     Steps = Ordered | Selected
 
 
+METHOD = "delta method"
 # Number of priors at which limits are evaluated if the prior is only known to lie in an interval.
 PRIOR_GRID = 9
 # Mean relative rank of positives that score like any other row.
@@ -273,7 +274,7 @@ def partial_auc_interval(
         return _bounded_partial(scores, value, m, shown, level)
 
     ends = over_prior_grid(limits, scores, PRIOR_GRID)
-    return estimated(scores, value, ends, level, "delta method")
+    return estimated(scores, value, ends, level, METHOD)
 
 
 def _bounded_partial(
@@ -386,7 +387,7 @@ def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Esti
     if is_selected(scores):
         return _bounded_mean_precision(scores, value, limits, level)
     ends = over_prior_grid(limits, scores, PRIOR_GRID)
-    return estimated(scores, value, ends, level, "delta method")
+    return estimated(scores, value, ends, level, METHOD)
 
 
 def _stable_limits(steps: Steps, summary: Callable[[Steps], _Summary], level: float) -> Limits:
@@ -449,15 +450,7 @@ def _bounded_mean_precision(
         return limits(prior, Selected(steps, law))
 
     return bounded(
-        scores,
-        value,
-        point,
-        ends,
-        level,
-        reach=(0.0, 1.0),
-        method="delta method",
-        box=box,
-        grid=LIMIT_GRID,
+        scores, value, point, ends, level, reach=(0.0, 1.0), method=METHOD, box=box, grid=LIMIT_GRID
     )
 
 
@@ -679,13 +672,10 @@ def pr(scores: PUScores) -> PrCurve:
     return PrCurve(thresholds=steps.thresholds, recall=steps.tpr, precision=precision)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SelectedCurve:
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class SelectedCurve(RocCurve):
     """ROC and PR curves for one distribution of the positives, by decreasing threshold."""
 
-    thresholds: Floats
-    fpr: Floats
-    tpr: Floats
     precision: Floats
 
     @property

@@ -147,30 +147,6 @@ def _at(steps: Ordered, place: slice | int) -> Confusion:
     )
 
 
-_INTERVAL_WORDS = """Return `{name}` with its interval, from binomial intervals for its shares.
-
-    Parameters
-    ----------
-    scores : PUScores
-        If they have a ``prior_interval``, the result holds for every prior in it.
-    level : float
-        Nominal coverage.
-    threshold : float
-        Rows with ``s >= threshold`` are predicted positive.
-    **options
-        Other options of `{name}`.
-
-    Examples
-    --------
-    >>> from noneg import PUScores
-    >>> from noneg.performance import {name}_interval
-    >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
-    >>> found = {name}_interval(scores)
-    >>> found.low <= found.value <= found.high
-    True
-    """
-
-
 class ThresholdMetric(Protocol):
     """A metric at a threshold with its interval."""
 
@@ -213,12 +189,34 @@ def at_threshold(
         threshold: float = 0.5,
         **options: Any,  # noqa: ANN401
     ) -> Estimate:
+        """Return `{name}` with its interval, from binomial intervals for its shares.
+
+        Parameters
+        ----------
+        scores : PUScores
+            If they have a ``prior_interval``, the result holds for every prior in it.
+        level : float
+            Nominal coverage.
+        threshold : float
+            Rows with ``s >= threshold`` are predicted positive.
+        **options
+            Other options of `{name}`.
+
+        Examples
+        --------
+        >>> from noneg import PUScores
+        >>> from noneg.performance import {name}_interval
+        >>> scores = PUScores.from_labels([0, 0, 1, 1] * 50, [0.1, 0.6, 0.7, 0.9] * 50)
+        >>> found = {name}_interval(scores)
+        >>> found.low <= found.value <= found.high
+        True
+        """
         return build(**options).interval(scores, threshold, level)
 
     name = function.__name__
     interval.__name__ = interval.__qualname__ = f"{name}_interval"
     interval.__module__ = function.__module__
-    interval.__doc__ = _INTERVAL_WORDS.format(name=name)
+    interval.__doc__ = (interval.__doc__ or "").format(name=name)
     usual = build()
     entry |= {"title": title, "range": (usual.low, usual.high), "needs_prior": not usual.is_free}
     add_metric(function, interval, rule=build, **entry)
