@@ -8,7 +8,7 @@ from scipy.special import expit, roots_hermitenorm
 from scipy.stats import binom, spearmanr
 from sklearn.linear_model import LogisticRegression
 
-from noneg import PUScores, evaluate
+from noneg import PUScores, estimate, evaluate
 from noneg.calibration import calibration_test, observed_expected_interval
 from noneg.intervals import exact_limits, skewed_limits, t_score, with_unseen
 from noneg.laws import row_shares
@@ -242,6 +242,23 @@ def test_estimates_outside_of_their_range_keep_an_interval_that_holds():
         assert covered > 0.95 - 3.0 * np.sqrt(0.05 * 0.95 / 4000)
         assert min(one.high - one.low for one in kept) >= 0.098 - 1e-12
         assert all(0.0 <= one.low <= one.value <= one.high <= 1.0 for one in kept)
+
+
+@pytest.mark.parametrize(
+    ("raw", "low", "high"), [(1.3, 0.7, 1.0), (-0.2, 0.0, 0.2), (1.0, 1.0, 1.0)]
+)
+def test_an_interval_without_width_reaches_as_far_as_the_noise_that_is_visible(raw, low, high):
+    one = Estimate(value=raw, low=raw, high=raw, level=0.95, method="").within(0.0, 1.0)
+    assert (one.low, one.high) == pytest.approx((low, high))
+
+
+def test_few_rows_with_equal_scores_do_not_make_an_impossible_error_certain():
+    """All positives share one score, and so do the others: resampling them changes nothing."""
+    found = estimate(
+        "kernel_ece", PUScores([0.0] * 3, [127 / 128] * 2, prior=0.5, setting="two-sample")
+    )
+    assert found.raw > 1.0
+    assert found.low < found.high == found.value == 1.0
 
 
 def test_a_kind_of_positives_without_a_hit_moves_only_the_end_it_can_explain():

@@ -64,7 +64,8 @@ class Estimate:
         Clipping an interval never reduces its coverage, but it may leave a single point, which
         suggests certainty despite noise. An estimate outside the range is therefore moved to the
         nearest end, and the far side of its interval moves along with it: if the target lies beyond
-        the moved end, it was also outside the original interval.
+        the moved end, it was also outside the original interval. An interval without width is
+        extended by the distance from the range, because noise of that size put the estimate there.
 
         Examples
         --------
@@ -80,11 +81,12 @@ class Estimate:
         value = clip(self.value)
         move = 0.0 if math.isnan(value) else value - self.value
         outside = abs(move) > ROUNDING
+        noise = abs(move) if outside and self.low == self.high else 0.0
         return replace(
             self,
             value=value,
-            low=clip(self.low + min(move, 0.0)),
-            high=clip(self.high + max(move, 0.0)),
+            low=clip(self.low + min(move, 0.0) - noise),
+            high=clip(self.high + max(move, 0.0) + noise),
             identified=(clip(self.identified[0]), clip(self.identified[1]))
             if self.identified
             else None,

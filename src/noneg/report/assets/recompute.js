@@ -248,8 +248,12 @@ const noneg = {};
     const add = (x, by) => (x === null || x === undefined ? null : x + by);
     const value = clip(found.value);
     const move = value - found.value;
-    const raw = Math.abs(move) > OUTSIDE ? found.value : (found.raw ?? null);
-    return { value, low: clip(add(found.low, Math.min(move, 0))), high: clip(add(found.high, Math.max(move, 0))), raw };
+    const outside = Math.abs(move) > OUTSIDE;
+    const noise = outside && found.low === found.high ? Math.abs(move) : 0;
+    const raw = outside ? found.value : (found.raw ?? null);
+    return {
+      value, low: clip(add(found.low, Math.min(move, 0) - noise)), high: clip(add(found.high, Math.max(move, 0) + noise)), raw,
+    };
   }
 
   /** What turns the recall in the top of the list into a metric. */
