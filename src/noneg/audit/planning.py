@@ -297,13 +297,14 @@ class Planner:
         self.rows, self.targets, self.seed, self.budget = rows, targets, seed, budget
         self.scores = PUScores.from_pu_labels(rows.flags, rows.score, setting=setting, prior=prior)
         self.whole = self._whole(marginal)
-        everyone = self.whole if self.scores.pooled else self.whole[:1]
-        s, count = (np.concatenate(columns) for columns in zip(*everyone, strict=True))
+        parts = self.whole if self.scores.pooled else self.whole[:1]
+        s, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
         order = np.argsort(s, kind="stable")
         self.sorted, self.count = s[order], count[order]
         self.names, self.codes = self._groups()
         edges = bin_scores(self.scores.with_prior(0.5), bins=BINS).edges
-        self.census = Census.of(targets, *self.whole, self._rank, edges, pooled=self.scores.pooled)
+        everyone, pooled = (self.sorted, self.count), self.scores.pooled
+        self.census = Census.of(targets, everyone, self.whole[1], self._rank, edges, pooled=pooled)
         self.pool = self._pool()
         self._check_flagged()
 

@@ -22,7 +22,7 @@ from noneg.metrics import METRICS, find_metric
 from noneg.results import plain_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from noneg.arrays import Floats, Places
 
@@ -159,21 +159,22 @@ class Census:
     @classmethod
     def of(
         cls,
-        targets: Iterable[Target],
-        unlabeled: tuple[Floats, Floats],
+        targets: Sequence[Target],
+        everyone: tuple[Floats, Floats],
         positive: tuple[Floats, Floats],
         rank: Callable[[Floats], Floats],
         edges: Floats,
         *,
         pooled: bool,
     ) -> Census:
-        """Compute what the targets need, from scores and the number of rows with each score."""
-        targets = list(targets)
+        """Compute what the targets need, from scores and the number of rows with each score.
+
+        The scores are those of the marginal sample and of the labeled positives.
+        """
         names = tuple(dict.fromkeys(name for target in targets for name in target.features))
         if any(target.name == "ece" for target in targets):
             names += tuple(f"{BIN} {b}" for b in range(edges.size - 1))
-        parts = (unlabeled, positive) if pooled else (unlabeled,)
-        s, count = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        s, count = everyone
         thresholds = sorted({t.threshold for t in targets if t.threshold is not None})
         rows, losses = float(count.sum()), [name for name in LOSSES if name in names]
         plain = cls(names, rows, np.zeros(len(names)), {}, {}, edges, edges)
