@@ -64,7 +64,7 @@ class Estimate:
         Clipping an interval never reduces its coverage, but it may leave a single point, which
         suggests certainty despite noise. An estimate outside the range is therefore moved to the
         nearest end, and the far side of its interval moves along with it: if the target lies beyond
-        the moved end, it was also outside the original interval. An interval without width is
+        the moved end, it was also outside the original interval. A far side without width is
         extended by the distance from the range, because noise of that size put the estimate there.
 
         Examples
@@ -81,7 +81,8 @@ class Estimate:
         value = clip(self.value)
         move = 0.0 if math.isnan(value) else value - self.value
         outside = abs(move) > ROUNDING
-        noise = abs(move) if outside and self.low == self.high else 0.0
+        far_side = self.value - self.low if move < 0.0 else self.high - self.value
+        noise = abs(move) if outside and far_side <= ROUNDING else 0.0
         return replace(
             self,
             value=value,

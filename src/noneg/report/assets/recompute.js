@@ -249,7 +249,8 @@ const noneg = {};
     const value = clip(found.value);
     const move = value - found.value;
     const outside = Math.abs(move) > OUTSIDE;
-    const noise = outside && found.low === found.high ? Math.abs(move) : 0;
+    const farSide = move < 0 ? found.value - found.low : found.high - found.value;
+    const noise = outside && farSide <= OUTSIDE ? Math.abs(move) : 0;
     const raw = outside ? found.value : (found.raw ?? null);
     return {
       value, low: clip(add(found.low, Math.min(move, 0) - noise)), high: clip(add(found.high, Math.max(move, 0) + noise)), raw,
