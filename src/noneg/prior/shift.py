@@ -72,14 +72,16 @@ class Counts:
 
     def mapped(self, function: Callable[[Floats], Floats]) -> Counts:
         """Return the counts with their leading axes sliced or summed."""
-        parts = map(function, (self.positive, self.marginal, self.squares))
-        return Counts(*parts, self.pooled)
+        parts = (self.positive, self.marginal, self.squares)
+        positive, marginal, squares = map(function, parts)
+        return Counts(positive, marginal, squares, self.pooled)
 
     @classmethod
     def stacked(cls, counts: Sequence[Counts]) -> Counts:
         """Stack periods along a new first axis."""
         columns = zip(*((one.positive, one.marginal, one.squares) for one in counts), strict=True)
-        return cls(*map(np.stack, columns), counts[0].pooled)
+        positive, marginal, squares = (np.stack(column) for column in columns)
+        return cls(positive, marginal, squares, counts[0].pooled)
 
     @property
     def sizes(self) -> Floats:

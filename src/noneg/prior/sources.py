@@ -211,7 +211,7 @@ def from_two_sources(
             f"{rule}: the number of positives that both missed cannot be estimated",
         )
     place = np.searchsorted(_even_edges(s[a | b], int((a & b).sum())), s)
-    counts = [np.bincount(place, weights=x) for x in (a, b, a & b)]
+    counts = [np.bincount(place, x).astype(np.float64) for x in (a, b, a & b)]
     hidden, variance = _chapman(*counts)
     n, seen = float(a.size), float((a | b).sum())
     # Chao's interval: the number of hidden positives is positive, and its log is nearly normal.
