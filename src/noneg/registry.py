@@ -56,7 +56,7 @@ class Metric:
     family : {"calibration error", "calibration line", "proper score", "performance"}
     range : (float, float)
         Smallest and largest value in a population. On small PU samples, the function may leave this
-        range; the interval does not (`in_range`).
+        range; the interval does not (`interval_of`).
     better : {"lower", "higher", "closer"}
         "closer" means closer to `ideal`, which only such metrics have.
     ideal : float
@@ -174,28 +174,6 @@ class Metric:
 METRICS: dict[str, Metric] = {}
 
 
-def in_range(interval: F) -> F:
-    """Keep PU estimates from ``NAME_interval`` in the range of the metric NAME.
-
-    In the population, the positive distribution times the prior is at most the marginal
-    distribution. In a small sample this may fail, which moves estimates out of their range (see
-    `Estimate.within`).
-    """
-    name, takes = interval.__name__.removesuffix("_interval"), signature(interval)
-
-    @wraps(interval)
-    def kept(scores: PUScores, *args: Any, **options: Any) -> Estimate:  # noqa: ANN401
-        found: Estimate = interval(scores, *args, **options)
-        if scores.prior_is_estimated:
-            return found
-        entry, given = METRICS[name], takes.bind(scores, *args, **options).arguments
-        chosen = {key: x for key, x in given.items() if key in entry.options}
-        ends = entry.range if entry.bounds is None else entry.bounds(scores, **chosen)
-        return found.within(*ends)
-
-    return cast("F", kept)
-
-
 def register(metric: Metric) -> Metric:
     """Add a metric; its name must be new.
 
@@ -213,18 +191,29 @@ def register(metric: Metric) -> Metric:
     return metric
 
 
-def add_metric(function: Number, interval: Interval, **entry: Any) -> None:  # noqa: ANN401
-    """Register a metric under the name of its function; `entry` holds the other fields."""
-    register(Metric(name=function.__name__, function=function, interval=interval, **entry))
-
-
 def interval_of(function: Number, **entry: Any) -> Callable[[F], F]:  # noqa: ANN401
-    """Register a metric with the decorated interval, which is kept in the range of the metric."""
+    """Register a metric under the name of its function, with the decorated interval.
+
+    The interval keeps PU estimates in the range of the metric. In the population, the positive
+    distribution times the prior is at most the marginal distribution. In a small sample this may
+    fail, which moves estimates out of their range (see `Estimate.within`).
+    """
 
     def added(interval: F) -> F:
-        kept = in_range(interval)
-        add_metric(function, kept, **entry)
-        return kept
+        takes = signature(interval)
+
+        @wraps(interval)
+        def kept(scores: PUScores, *args: Any, **options: Any) -> Estimate:  # noqa: ANN401
+            found: Estimate = interval(scores, *args, **options)
+            if scores.prior_is_estimated:
+                return found
+            given = takes.bind(scores, *args, **options).arguments
+            chosen = {key: x for key, x in given.items() if key in metric.options}
+            ends = metric.range if metric.bounds is None else metric.bounds(scores, **chosen)
+            return found.within(*ends)
+
+        metric = register(Metric(name=function.__name__, function=function, interval=kept, **entry))
+        return cast("F", kept)
 
     return added
 

@@ -69,7 +69,7 @@ def test_coefficients_are_linear_in_both_rates(name):
     rule, (t, p) = registered_rules()[name], np.random.default_rng(0).random((2, 20))
     expected = np.array(rule.matrix) @ np.array([np.ones(20), t, p])
     found = [np.broadcast_to(x, 20) for x in rule.piece(t, p)]
-    assert_allclose(found, expected, atol=1e-12, err_msg=f"{name} is not a Rule: use add_metric")
+    assert_allclose(found, expected, atol=1e-12, err_msg=f"{name} is not a Rule: use interval_of")
 
 
 @pytest.mark.parametrize("name", NAMES)

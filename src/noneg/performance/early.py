@@ -57,7 +57,7 @@ from noneg.intervals import (
 )
 from noneg.laws import Ordered
 from noneg.performance.ranking import undefined
-from noneg.registry import add_metric, in_range
+from noneg.registry import interval_of
 from noneg.results import Estimate
 from noneg.selection import bounded, is_selected, widened
 from noneg.shares import clopper_pearson
@@ -107,7 +107,7 @@ def precision_at(scores: PUScores, *, k: float = 0.1) -> float:
     return scores.known_prior * top.border.found / top.share
 
 
-@in_range
+@interval_of(precision_at, title="Precision in the top 10%")
 def precision_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the precision among the top k with its interval; see `precision_at`.
 
@@ -153,7 +153,19 @@ def lift_at(scores: PUScores, *, k: float = 0.1) -> float:
     return Top(scores, check_k(scores, k)).lift
 
 
-@in_range
+def _lift_range(scores: PUScores, *, k: float = 0.1) -> Limits:
+    """Return the possible lifts: neither recall nor, at a known prior, precision exceeds 1."""
+    least = 0.0 if scores.prior is None else scores.prior_set[0]
+    return 0.0, 1.0 / max(check_k(scores, k), least)
+
+
+@interval_of(
+    lift_at,
+    title="Lift in the top 10%",
+    range=(0.0, np.inf),
+    needs_prior=False,
+    bounds=_lift_range,
+)
 def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the lift of the top k with its interval; see `lift_at`.
 
@@ -169,12 +181,6 @@ def lift_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -
     """
     top = Top(scores, check_k(scores, k))
     return top.multiple(top.lift, check_level(level), 1.0 / top.share)
-
-
-def _lift_range(scores: PUScores, *, k: float = 0.1) -> Limits:
-    """Return the possible lifts: neither recall nor, at a known prior, precision exceeds 1."""
-    least = 0.0 if scores.prior is None else scores.prior_set[0]
-    return 0.0, 1.0 / max(check_k(scores, k), least)
 
 
 def check_k(scores: PUScores, k: object) -> float:
@@ -344,18 +350,6 @@ class Top:
         }
 
 
-add_metric(precision_at, precision_at_interval, title="Precision in the top 10%")
-
-add_metric(
-    lift_at,
-    lift_at_interval,
-    title="Lift in the top 10%",
-    range=(0.0, np.inf),
-    needs_prior=False,
-    bounds=_lift_range,
-)
-
-
 def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
     """Return the share of all positives that lie in the top k rows; the prior is not used.
 
@@ -376,7 +370,12 @@ def recall_at(scores: PUScores, *, k: float = 0.1) -> float:
     return top.lift * top.share
 
 
-@in_range
+@interval_of(
+    recall_at,
+    title="Recall in the top 10%",
+    needs_prior=False,
+    bounds=lambda scores, k=0.1: (0.0, _lift_range(scores, k=k)[1] * check_k(scores, k)),
+)
 def recall_at_interval(scores: PUScores, *, level: float = 0.95, k: float = 0.1) -> Estimate:
     """Return the recall among the top k with its interval, limited as in `lift_at_interval`.
 
@@ -404,7 +403,13 @@ def enrichment_factor(scores: PUScores, *, k: float = 0.01) -> float:
     return lift_at(scores, k=k)
 
 
-@in_range
+@interval_of(
+    enrichment_factor,
+    title="Enrichment factor of the top 1%",
+    citation=TRUCHON,
+    range=(0.0, np.inf),
+    needs_prior=False,
+)
 def enrichment_factor_interval(
     scores: PUScores, *, level: float = 0.95, k: float = 0.01
 ) -> Estimate:
@@ -418,24 +423,6 @@ def enrichment_factor_interval(
     2.0000 [1.7056, 2.2610]
     """
     return lift_at_interval(scores, level=level, k=k)
-
-
-add_metric(
-    recall_at,
-    recall_at_interval,
-    title="Recall in the top 10%",
-    needs_prior=False,
-    bounds=lambda scores, k=0.1: (0.0, _lift_range(scores, k=k)[1] * check_k(scores, k)),
-)
-
-add_metric(
-    enrichment_factor,
-    enrichment_factor_interval,
-    title="Enrichment factor of the top 1%",
-    citation=TRUCHON,
-    range=(0.0, np.inf),
-    needs_prior=False,
-)
 
 
 def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
@@ -465,7 +452,7 @@ def bedroc(scores: PUScores, *, alpha: float = 20.0) -> float:
     return _scaled(early, scores.known_prior, alpha)
 
 
-@in_range
+@interval_of(bedroc, title="BEDROC, alpha 20", citation=TRUCHON, ranks=True)
 def bedroc_interval(scores: PUScores, *, level: float = 0.95, alpha: float = 20.0) -> Estimate:
     r"""Return BEDROC with its interval.
 
@@ -567,7 +554,13 @@ def boyce_index(scores: PUScores) -> float:
     return _correlation(rankdata(ratio)) if ratio.size >= FEWEST else float("nan")
 
 
-@in_range
+@interval_of(
+    boyce_index,
+    title="Continuous Boyce index",
+    citation=HIRZEL,
+    range=(-1.0, 1.0),
+    needs_prior=False,
+)
 def boyce_index_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the Boyce index with an interval for its population value; see the module.
 
@@ -639,15 +632,3 @@ def _extreme(low: Floats, high: Floats, sign: float) -> float:
     found = np.empty(n)
     found[rows] = ranks
     return _correlation(found)
-
-
-add_metric(bedroc, bedroc_interval, title="BEDROC, alpha 20", citation=TRUCHON, ranks=True)
-
-add_metric(
-    boyce_index,
-    boyce_index_interval,
-    title="Continuous Boyce index",
-    citation=HIRZEL,
-    range=(-1.0, 1.0),
-    needs_prior=False,
-)

@@ -52,7 +52,7 @@ from noneg.intervals import trust_words
 from noneg.laws import placements
 from noneg.performance.ranking import area_bounds, pair_limits, share_of_wins
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
-from noneg.registry import METRICS, Metric, add_metric, find_metric, in_range
+from noneg.registry import METRICS, Metric, find_metric, interval_of
 from noneg.results import Estimate, Table, plain_fields
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
@@ -140,7 +140,14 @@ def proxy_auc(scores: PUScores) -> float:
     return share_of_wins(scores)
 
 
-@in_range
+@interval_of(
+    proxy_auc,
+    title="Proxy AUC, positives against unlabeled",
+    needs_prior=False,
+    short="Proxy AUC",
+    ranks=True,
+    by_prior=lambda scores: Curve.of(proxy_auc(scores)),
+)
 def proxy_auc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the proxy AUC with its interval.
 
@@ -262,17 +269,6 @@ def _of_population(
         weight_kind=weight_kind,
         positive_label=positive_label,
     )
-
-
-add_metric(
-    proxy_auc,
-    proxy_auc_interval,
-    title="Proxy AUC, positives against unlabeled",
-    needs_prior=False,
-    short="Proxy AUC",
-    ranks=True,
-    by_prior=lambda scores: Curve.of(proxy_auc(scores)),
-)
 
 
 Criterion = Metric

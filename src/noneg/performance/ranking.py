@@ -40,7 +40,7 @@ from noneg.intervals import (
     z_score,
 )
 from noneg.laws import Ordered, influence
-from noneg.registry import add_metric, in_range
+from noneg.registry import interval_of
 from noneg.results import Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
@@ -117,7 +117,19 @@ def share_of_wins(scores: PUScores) -> float:
     return float(scores.kept("share of wins", compute))
 
 
-@in_range
+def _auroc_curve(scores: PUScores) -> Curve:
+    # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
+    constant = (auroc(scores) - 0.5) * (1.0 - scores.known_prior)
+    return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
+
+
+@interval_of(
+    auroc,
+    title="Area under the ROC curve",
+    citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
+    ranks=True,
+    by_prior=_auroc_curve,
+)
 def auroc_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the area under the ROC curve with its interval.
 
@@ -237,7 +249,18 @@ def partial_auc(scores: PUScores, *, max_fpr: float = 0.1, standardized: bool = 
     return float(_mcclish(value, m)) if standardized else value
 
 
-@in_range
+def _partial_bounds(_: PUScores, *, max_fpr: float = 0.1, standardized: bool = False) -> Limits:
+    ends = 0.0, check_max_fpr(max_fpr)
+    return (_mcclish(0.0, ends[1]), 1.0) if standardized else ends
+
+
+@interval_of(
+    partial_auc,
+    title="Partial area, FPR up to 0.1",
+    citation="McClish (1989), Analyzing a portion of the ROC curve",
+    range=(0.0, 0.1),
+    bounds=_partial_bounds,
+)
 def partial_auc_interval(
     scores: PUScores, *, level: float = 0.95, max_fpr: float = 0.1, standardized: bool = False
 ) -> Estimate:
@@ -350,7 +373,20 @@ def average_precision(scores: PUScores) -> float:
     return _mean_precision(Ordered(scores), scores.known_prior).value
 
 
-@in_range
+def _average_precision_curve(scores: PUScores) -> Curve:
+    # For given rows it is linear in the prior, so two points determine it.
+    one, other = scores.known_prior, (1.0 + scores.known_prior) / 2.0
+    low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
+    slope = (high - low) / (other - one)
+    return Curve.of(low - slope * one, slope)
+
+
+@interval_of(
+    average_precision,
+    title="Average precision",
+    ranks=True,
+    by_prior=_average_precision_curve,
+)
 def average_precision_interval(scores: PUScores, *, level: float = 0.95) -> Estimate:
     """Return the average precision with its interval.
 
@@ -541,52 +577,6 @@ def _mean_precision(steps: Steps, prior: float) -> _Summary:
     # Near the top there are too few marginal rows for their noise to be visible in the data.
     top = float((mass * precision) @ (own_q / (q + own_q))) if steps.scores.hidden else 0.0
     return _Summary(value, slopes, top)
-
-
-def _auroc_curve(scores: PUScores) -> Curve:
-    # AUC - 1/2 is a constant divided by 1 - prior, in both settings.
-    constant = (auroc(scores) - 0.5) * (1.0 - scores.known_prior)
-    return Curve.of(0.5 + constant, -0.5, 1.0, -1.0)
-
-
-def _average_precision_curve(scores: PUScores) -> Curve:
-    # For given rows it is linear in the prior, so two points determine it.
-    one, other = scores.known_prior, (1.0 + scores.known_prior) / 2.0
-    low, high = (average_precision(scores.with_prior(prior)) for prior in (one, other))
-    slope = (high - low) / (other - one)
-    return Curve.of(low - slope * one, slope)
-
-
-def _partial_bounds(_: PUScores, *, max_fpr: float = 0.1, standardized: bool = False) -> Limits:
-    ends = 0.0, check_max_fpr(max_fpr)
-    return (_mcclish(0.0, ends[1]), 1.0) if standardized else ends
-
-
-add_metric(
-    auroc,
-    auroc_interval,
-    title="Area under the ROC curve",
-    citation="DeLong et al. (1988); PU form by Charoenphakdee et al. (2019)",
-    ranks=True,
-    by_prior=_auroc_curve,
-)
-
-add_metric(
-    partial_auc,
-    partial_auc_interval,
-    title="Partial area, FPR up to 0.1",
-    citation="McClish (1989), Analyzing a portion of the ROC curve",
-    range=(0.0, 0.1),
-    bounds=_partial_bounds,
-)
-
-add_metric(
-    average_precision,
-    average_precision_interval,
-    title="Average precision",
-    ranks=True,
-    by_prior=_average_precision_curve,
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)

@@ -26,7 +26,7 @@ from noneg.losses import (
     loss_means,
     loss_method,
 )
-from noneg.registry import add_metric, in_range
+from noneg.registry import interval_of
 from noneg.rules import METHOD, Rule
 from noneg.selection import is_selected, loss_bounds
 
@@ -86,7 +86,26 @@ def risk(
     return _value(means, scores.known_prior, check_form(form))
 
 
-@in_range
+def _bounds(
+    _scores: PUScores, loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
+) -> tuple[float, float]:
+    """Return the smallest and largest loss per row; they are unknown for a custom function."""
+    if callable(loss):
+        return -inf, inf
+    if loss == "cost-sensitive":
+        matrix = check_cost(cost)
+        return float(matrix.min()), float(matrix.max())
+    return 0.0, 1.0 if loss in ("zero-one", "brier", "sigmoid") else inf
+
+
+@interval_of(
+    risk,
+    title="Zero-one risk at 0.5",
+    citation="du Plessis et al. (2015); Kiryo et al. (2017)",
+    better="lower",
+    loss=find_loss,
+    bounds=_bounds,
+)
 def risk_interval(
     scores: PUScores,
     loss: Name | Loss = "zero-one",
@@ -166,26 +185,3 @@ def decision_rule(cost: Floats) -> Rule:
         return tn + ppr * (fp - tn), gain, 1.0, 0.0
 
     return Rule(piece, low=float(cost.min()), high=float(cost.max()))
-
-
-def _bounds(
-    _scores: PUScores, loss: Name | Loss = "zero-one", *, cost: ArrayLike = (1.0, 1.0), **_: object
-) -> tuple[float, float]:
-    """Return the smallest and largest loss per row; they are unknown for a custom function."""
-    if callable(loss):
-        return -inf, inf
-    if loss == "cost-sensitive":
-        matrix = check_cost(cost)
-        return float(matrix.min()), float(matrix.max())
-    return 0.0, 1.0 if loss in ("zero-one", "brier", "sigmoid") else inf
-
-
-add_metric(
-    risk,
-    risk_interval,
-    title="Zero-one risk at 0.5",
-    citation="du Plessis et al. (2015); Kiryo et al. (2017)",
-    better="lower",
-    loss=find_loss,
-    bounds=_bounds,
-)

@@ -27,7 +27,7 @@ from noneg.errors import InputError
 from noneg.intervals import tail_means
 from noneg.laws import Ordered
 from noneg.losses import check_cost
-from noneg.registry import add_metric
+from noneg.registry import Metric, register
 from noneg.results import Estimate, Record, Table, plain_fields
 from noneg.rules import FALSE_POSITIVE_RATE, PRECISION, Rule, check_threshold, rates
 
@@ -219,7 +219,7 @@ def at_threshold(
     interval.__doc__ = (interval.__doc__ or "").format(name=name)
     usual = build()
     entry |= {"title": title, "range": (usual.low, usual.high), "needs_prior": not usual.is_free}
-    add_metric(function, interval, rule=build, **entry)
+    register(Metric(name=name, function=function, interval=interval, rule=build, **entry))
     return interval
 
 
