@@ -192,7 +192,8 @@ class Study:
     (by default, the study's own module), and the macros of the template next to it, generate the
     outputs from stored tables: ``draw_x`` draws the figure x.png, ``text_x`` writes the text x.md,
     and ``show_x`` fills section x of the README. The parts in `named` run only on request. Outputs
-    in `optional` are omitted if their table is missing.
+    in `optional` are omitted if their table is missing. With `page_of_all`, the page needs all rows,
+    so a quick run writes tables alone.
     """
 
     name: str
@@ -203,6 +204,7 @@ class Study:
     optional: tuple[str, ...] = ()
     arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None
     digits: int | None = 6
+    page_of_all: bool = False
 
     @property
     def home(self) -> Path:
@@ -228,7 +230,7 @@ class Study:
                 shutil.copy(page, out)
         if not options.redraw:
             self.measure(run)
-        if not options.no_page:
+        if not options.no_page and not (options.quick and self.page_of_all):
             self.render(out, None if options.redraw else self.made_with())
         run.say("wrote", out)
 
