@@ -192,8 +192,8 @@ class Study:
     (by default, the study's own module), and the macros of the template next to it, generate the
     outputs from stored tables: ``draw_x`` draws the figure x.png, ``text_x`` writes the text x.md,
     and ``show_x`` fills section x of the README. The parts in `named` run only on request. Outputs
-    in `optional` are omitted if their table is missing. With `page_of_all`, the page needs all rows,
-    so a quick run writes tables alone.
+    in `optional` are omitted if their table is missing. With `page_of_all`, the page needs every
+    row, so a quick run writes tables alone.
     """
 
     name: str
