@@ -188,21 +188,21 @@ class Run:
 class Study:
     """Parts that measure something, and the outputs generated from their tables.
 
-    A part is a function that returns tables by name. The functions of the module named by `page`
-    (by default, the study's own module), and the macros of the template next to it, generate the
-    outputs from stored tables: ``draw_x`` draws the figure x.png, ``text_x`` writes the text x.md,
-    and ``show_x`` fills section x of the README. The parts in `named` run only on request. Outputs
-    in `optional` are omitted if their table is missing.
+    A part is a function that returns tables by name. The functions of the study's module, and the
+    macros of the template next to it, generate the outputs from stored tables: ``draw_x`` draws the
+    figure x.png, ``text_x`` writes the text x.md, and ``show_x`` fills section x of the README. The
+    parts in `named` run only on request. Outputs in `optional` are omitted if their table is
+    missing. With `page_of_all`, the page needs every row, so a quick run writes tables alone.
     """
 
     name: str
     parts: tuple[Callable[[Run], dict[str, list[Row]] | None], ...]
-    page: str | None = None
     style: dict[str, object] = field(default_factory=dict)
     named: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     arguments: Callable[[argparse.ArgumentParser], None] = lambda _: None
     digits: int | None = 6
+    page_of_all: bool = False
 
     @property
     def home(self) -> Path:
@@ -212,7 +212,7 @@ class Study:
         """Return the page functions of one kind, with None for outputs that have no table."""
         from experiments import template
 
-        module = importlib.import_module(self.page or STUDIES[self.name])
+        module = importlib.import_module(STUDIES[self.name])
         every = vars(module) | template.functions(module)
         found = {n.removeprefix(kind): f for n, f in every.items() if n.startswith(kind)}
         absent = {n for n in self.optional if not (folder / f"{n}.csv").exists()}
@@ -228,7 +228,7 @@ class Study:
                 shutil.copy(page, out)
         if not options.redraw:
             self.measure(run)
-        if not options.no_page:
+        if not options.no_page and not (options.quick and self.page_of_all):
             self.render(out, None if options.redraw else self.made_with())
         run.say("wrote", out)
 

@@ -512,4 +512,5 @@ STUDY = Study(
     named=("features", "later", "trees", "two_samples", "speed"),
     arguments=arguments,
     digits=5,
+    page_of_all=True,
 )

@@ -186,8 +186,7 @@ def test_learners():
 
 
 def test_selection():
-    from experiments.selection.study import compare
-    from experiments.selection.worlds import cover
+    from experiments.selection.study import compare, cover
 
     cell = {"model": "medium", "prior": 0.1, "selection": 2.0}
     same([cell | compare(**cell)], stored("selection", "minimax", **cell))
