@@ -222,11 +222,7 @@ def sum_up(
         bounds=rank_bounds(scores, cuts.threshold, level=level) if movable else None,
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if movable else {},
-        tops={
-            name: top_parts(scores, k, level)
-            for name, k in TOPS.items()
-            if movable and name in metrics
-        },
+        tops=_tops(scores, metrics, level) if movable else {},
         curves=_curves(exact, metrics) if movable else {},
         envelope=ks_envelope(scores) if rows else None,
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
@@ -299,6 +295,13 @@ def _areas(
         pair = [(end - 0.5) * known for end in pair_limits(scores, area, level)]
         found["auroc"] = [(area - 0.5) * (1.0 - scores.known_prior), *pair]
     return {name: row for name, row in found.items() if np.isfinite(row).all()}
+
+
+def _tops(
+    scores: PUScores, metrics: Mapping[str, Estimate], level: float
+) -> dict[str, dict[str, Any]]:
+    """Return what determines the top of the list."""
+    return {name: top_parts(scores, k, level) for name, k in TOPS.items() if name in metrics}
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:
