@@ -209,7 +209,6 @@ def sum_up(
     cuts = tails(scores, level=level)
     rows = bool(np.isfinite(scores.n_positive + scores.n_unlabeled))
     movable = rows and scores.hidden
-    ones = np.ones(binned.n_bins)
     return Sums(
         bins=_bins(scores, binned, kinds),
         diagrams=diagrams,
@@ -229,7 +228,7 @@ def sum_up(
         if scores.known_prior > 0.0
         else 0.0,
         mean_score=float(binned.score.sum()),
-        mean_deviation=float(np.sqrt(binned.variance(ones))),
+        mean_deviation=float(np.sqrt(binned.variance(np.ones(binned.n_bins)))),
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
         least_prior=scores.least_prior,
