@@ -209,7 +209,6 @@ def sum_up(
     cuts = tails(scores, level=level)
     rows = bool(np.isfinite(scores.n_positive + scores.n_unlabeled))
     movable = rows and scores.hidden
-    ones = np.ones(binned.n_bins)
     return Sums(
         bins=_bins(scores, binned, kinds),
         diagrams=diagrams,
@@ -222,18 +221,14 @@ def sum_up(
         bounds=rank_bounds(scores, cuts.threshold, level=level) if movable else None,
         risks={name: mean_pair(scores, loss, level) for name, loss in losses().items() if rows},
         areas=_areas(exact, metrics, level) if movable else {},
-        tops={
-            name: Top(scores, k).parts(level)
-            for name, k in TOPS.items()
-            if movable and name in metrics
-        },
+        tops=_tops(scores, metrics, level) if movable else {},
         curves=_curves(exact, metrics) if movable else {},
         envelope=ks_envelope(scores) if rows else None,
         noise_floor=noise_floor(scores, edges=binned.edges) / scores.known_prior
         if scores.known_prior > 0.0
         else 0.0,
         mean_score=float(binned.score.sum()),
-        mean_deviation=float(np.sqrt(binned.variance(ones))),
+        mean_deviation=float(np.sqrt(binned.variance(np.ones(binned.n_bins)))),
         effective_positive=scores.effective_positive,
         effective_marginal=scores.effective_marginal,
         least_prior=scores.least_prior,
@@ -299,6 +294,13 @@ def _areas(
         pair = [(end - 0.5) * known for end in pair_limits(scores, area, level)]
         found["auroc"] = [(area - 0.5) * (1.0 - scores.known_prior), *pair]
     return {name: row for name, row in found.items() if np.isfinite(row).all()}
+
+
+def _tops(
+    scores: PUScores, metrics: Mapping[str, Estimate], level: float
+) -> dict[str, dict[str, Any]]:
+    """Return what determines the top of the list."""
+    return {name: Top(scores, k).parts(level) for name, k in TOPS.items() if name in metrics}
 
 
 def _curves(scores: PUScores, metrics: Mapping[str, Estimate]) -> dict[str, Curve]:

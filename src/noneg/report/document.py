@@ -91,11 +91,8 @@ def interval_cells(
 
 def estimate_cells(*found: Estimate | None, digits: int = 4) -> tuple[Number | Range, ...]:
     """Return each estimate and its interval; blank cells for None."""
-    cells: list[Number | Range] = []
-    for one in found:
-        ends = (None,) * 3 if one is None else (one.value, one.low, one.high)
-        cells += interval_cells(*ends, digits=digits)
-    return tuple(cells)
+    ends = ((None,) * 3 if one is None else (one.value, one.low, one.high) for one in found)
+    return tuple(cell for three in ends for cell in interval_cells(*three, digits=digits))
 
 
 def estimate_row(found: Estimate) -> Row:
