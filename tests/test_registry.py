@@ -163,6 +163,15 @@ def test_estimates_and_intervals_from_pu_rows_stay_in_their_range(name, sample, 
             assert found.to_dict()["raw"] == found.raw
 
 
+def test_an_interval_on_one_side_keeps_its_width_in_the_range():
+    """Every kernel estimate in the resamples exceeds that of these five rows."""
+    scores = PUScores([0.0, 0.0, 0.0], [0.9921875, 0.9921875], prior=0.5, setting="two-sample")
+    found = estimate("kernel_ece", scores)
+    assert found.raw == pytest.approx(1.492, abs=1e-3)
+    assert (found.value, found.high) == (1.0, 1.0)
+    assert found.low < 0.9
+
+
 @pytest.mark.parametrize("name", NAMES)
 @given(sample=samples(("labeled",), max_size=30))
 @FEW

@@ -64,7 +64,8 @@ class Estimate:
         Clipping an interval never reduces its coverage, but it may leave a single point, which
         suggests certainty despite noise. An estimate outside the range is therefore moved to the
         nearest end, and the far side of its interval moves along with it: if the target lies beyond
-        the moved end, it was also outside the original interval.
+        the moved end, it was also outside the original interval. If the far side has no width, the
+        whole interval moves.
 
         Examples
         --------
@@ -80,11 +81,15 @@ class Estimate:
         value = clip(self.value)
         move = 0.0 if math.isnan(value) else value - self.value
         outside = abs(move) > ROUNDING
+        ends = clip(self.low + min(move, 0.0)), clip(self.high + max(move, 0.0))
+        if outside and ends[0] == ends[1]:
+            width = self.high - self.low
+            ends = clip(value - width), clip(value + width)
         return replace(
             self,
             value=value,
-            low=clip(self.low + min(move, 0.0)),
-            high=clip(self.high + max(move, 0.0)),
+            low=ends[0],
+            high=ends[1],
             identified=(clip(self.identified[0]), clip(self.identified[1]))
             if self.identified
             else None,
