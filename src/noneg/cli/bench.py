@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.checks import check_count
 from noneg.cli import options as opt
 from noneg.cli.app import main, option_names
 from noneg.cli.output import console, say, show
@@ -232,6 +231,7 @@ def _own_prior(
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
     """Return the valid runs, with only the variants and corrections that each method supports."""
+    from noneg.checks import check_count
     from noneg.lab.bench.protocol import sweep
     from noneg.lab.bench.work import METHODS, is_possible, versions
 
