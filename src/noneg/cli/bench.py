@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from noneg.checks import check_count
 from noneg.cli import options as opt
 from noneg.cli.app import main, option_names
 from noneg.cli.output import console, say, show
@@ -75,15 +74,17 @@ def bench() -> None:
     "correction, and the original methods. Replaces --variant and --correction.",
 )
 @opt.number("--given-prior", "Prior to give to the methods, correct or not.", multiple=True)
-@opt.option("--configurations", "Hyperparameters.", default=1)
+@opt.option("--configurations", "Sets of hyperparameters: the default and random ones.", default=1)
 @opt.option("--splits", "Number of random splits.", default=3)
 @opt.option("--steps", "Training steps per run.", default=20_000)
 @opt.option("--every", "Steps between checkpoints.", default=100)
 @opt.option(
     "--augmented/--plain", "Whether to augment training images as the benchmark does.", default=True
 )
-@opt.option("--out", "folder", "Records.", type=click.Path(file_okay=False), default="bench")
-@opt.option("--jobs", "Processes.", default=1)
+@opt.option(
+    "--out", "folder", "Folder for the records.", type=click.Path(file_okay=False), default="bench"
+)
+@opt.option("--jobs", "Number of processes.", default=1)
 @opt.option("--scheduler", "Address of a Dask scheduler, tcp://host:port.")
 @opt.option("--device", "Torch device, such as cuda.")
 @opt.choice(
@@ -230,6 +231,7 @@ def _own_prior(
 
 def _grid(question: dict[str, Any]) -> list[RunConfig]:
     """Return the valid runs, with only the variants and corrections that each method supports."""
+    from noneg.checks import check_count
     from noneg.lab.bench.protocol import sweep
     from noneg.lab.bench.work import METHODS, is_possible, versions
 
