@@ -139,14 +139,3 @@ def test_a_known_distribution_represents_infinitely_many_rows(known):
         ) / world.beta1
         above = 0.3 * ndtr(1.0 - x) + 0.7 * ndtr(-1.0 - x)
         np.testing.assert_allclose(tails.ppr[1:-1], above, atol=1e-9)
-
-
-def test_an_impossible_enrichment_is_told_even_if_the_precision_is_possible():
-    positive = np.concatenate([np.full(5, 0.999), np.full(15, 0.95), np.linspace(0.01, 0.85, 80)])
-    unlabeled = np.linspace(0.0, 0.99, 1000)
-    found = evaluate(PUScores(positive, unlabeled, prior=0.3, setting="two-sample"))
-    assert found.metrics["precision_at"].raw is None
-    assert found.metrics["enrichment_factor"].raw > 1.0 / 0.3
-    (said,) = (one for one in found.warnings if one.code == "outside")
-    assert "Enrichment factor of the top 1%" in said
-    assert "Lift" not in said

@@ -24,7 +24,7 @@ from noneg.groups import by_group
 from noneg.laws import few_weighted
 from noneg.metrics import METRICS, RECOMMENDED, estimate
 from noneg.page_selection import selection_sums
-from noneg.page_state import TOPS, prior_estimate, sum_up
+from noneg.page_state import prior_estimate, sum_up
 from noneg.performance.assumptions import check_assumptions
 from noneg.prior import estimate_prior
 from noneg.recalibration.choose import HeldOut, held_out
@@ -300,27 +300,21 @@ def _warnings(
 
 
 def outside_notice(metrics: dict[str, Estimate]) -> Iterator[Notice]:
-    """Warn about estimates that fell outside their range."""
+    """Warn about estimates that fell outside their range.
+
+    An impossible lift, which does not use the prior, is not named: the precision from the same rows
+    says more.
+    """
     told = [
         say("outside_number", title=METRICS[name].title, raw=one.raw)
         for name, one in metrics.items()
-        if one.raw is not None and can_leave(name)
+        if one.raw is not None and METRICS[name].needs_prior
     ]
     if told:
         numbers, more = "; ".join(told[:NAMED]), len(told) - NAMED
         if more > 0:
             numbers = say("outside_more", numbers=numbers, more=more)
         yield notice("outside", numbers=numbers)
-
-
-def can_leave(name: str) -> bool:
-    """Return whether a metric is named if its estimate leaves a range that the prior determines.
-
-    An impossible lift is not: the precision from the same rows says more.
-    """
-    if METRICS[name].needs_prior:
-        return True
-    return name in TOPS and TOPS[name] != TOPS["precision_at"]
 
 
 def label_counts(scores: PUScores) -> Iterator[Notice]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE, can_leave
+from noneg.evaluation import FACTORS, NAMED, NEARLY_ALL, SAME_SHARE
 from noneg.page_selection import smooth_band
 from noneg.page_state import EXPLORED
 from noneg.performance.assumptions import FEW_POSITIVES
@@ -84,7 +84,9 @@ def payload(evaluation: Evaluation, reading: str = "") -> dict[str, Any]:
             name: METRICS[name if name in METRICS else "ece"].range
             for name in evaluation.sums.moving
         },
-        "titles": {name: METRICS[name].title for name in evaluation.metrics if can_leave(name)},
+        "titles": {
+            name: METRICS[name].title for name in evaluation.metrics if METRICS[name].needs_prior
+        },
         "sums": packed(
             sums_to_dict(evaluation.sums) | {"selection": selection and vars(selection)}
         ),
