@@ -260,11 +260,6 @@ WRONG = {
         ["--positive-label", "'z'", "['a', 'b']"],
     ),
     "label of one kind": (HEADER + "0.9,1\n0.2,1\n", TWO_SAMPLE, ["'label'", "unlabeled row"]),
-    "no unlabeled row in one sample": (
-        HEADER + "0.9,1\n0.2,1\n",
-        ONE_SAMPLE,
-        ["column 'label' must contain at least one unlabeled row"],
-    ),
     "no weight": (
         "score,label,w\n0.9,1,0\n0.2,0,0\n",
         [*TWO_SAMPLE, "--weight", "w"],
@@ -439,6 +434,13 @@ def test_a_wrong_input_is_explained_in_one_paragraph(case):
     message = message_of(case)
     for word in WRONG[case][2]:
         assert word in message
+
+
+def test_a_missing_unlabeled_row_is_reported_alike_in_both_settings():
+    Path("t.csv").write_text(WRONG["label of one kind"][0])
+    message = refused("evaluate", "t.csv", *ONE_SAMPLE)
+    assert "column 'label' must contain at least one unlabeled row" in message
+    assert message == message_of("label of one kind")
 
 
 @pytest.mark.parametrize("case", WRONG_COMMANDS)

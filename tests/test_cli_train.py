@@ -89,6 +89,9 @@ def test_refusals(trained):
     assert "exists. Pass --force" in run("train", table, *options).output
     other = [*options[:-1], folder / "other"]
     assert "--weight must be a column of" in run("train", table, *other, "--weight", "w").output
+    for wrong in ("--weight", "--feature"):
+        said = run("train", table, *other, "--feature", "age", wrong, "w").output
+        assert f"{wrong} must name a column of" in said
     assert "'estimate:bbe'" in run("train", table, *other, "--prior", "estimate:bbe").output
     new = folder / "lacking.csv"
     new.write_text("age,city\n1,Rome\n")

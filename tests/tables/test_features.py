@@ -36,7 +36,7 @@ def test_parquet_and_csv_give_the_same_table(tmp_path, columns):
         ),
         ("a,y\n1,1\nred,0\n", {}, "column 'a' must contain numbers, got 'red' in line 3"),
         ("y\n1\n0\n", {}, "must contain a feature in addition to the label"),
-        ("a,y\n1,1\n2,0\n", {"columns": ["c"]}, "must name a column of .*'c'"),
+        ("a,y\n1,1\n2,0\n", {"columns": ["c"]}, "^'feature' must name a column of .*'c'"),
         ("a,y\n1,1\n2,0\n", {"label": "z"}, "'label' must name a column"),
     ],
 )

@@ -89,8 +89,8 @@ def _columns(
     from noneg.tables.frames import read_table
 
     named = {role: asked[role] for role in ("label", "weight", "propensity") if asked[role]}
-    wanted = [*named.values(), *asked["features"]]
-    table = read_table(list(files), columns=wanted if asked["features"] else ())
+    some = {"columns": asked["features"], "named": named} if asked["features"] else {}
+    table = read_table(list(files), **some)
     for role, name in (*named.items(), *(("ignored", x) for x in asked["ignored"])):
         if name not in table.column_names:
             rule = f"must be a column of {', '.join(table.column_names)}"

@@ -87,7 +87,8 @@ class Wanted:
 
     def check_names(self, there: Sequence[str], where: str) -> None:
         """Raise an error, listing the columns, if a required column is missing or appears twice."""
-        for argument, name in self.names().items():
+        for key, name in self.names().items():
+            argument = "feature" if key.startswith(FEATURE) else key
             count = list(there).count(name)
             if count > 1:
                 msg = f"is {name!r}, but {where} has {count} columns of that name."
@@ -109,9 +110,13 @@ class WantedColumns(Wanted):
         return dict(self.texts) | ({} if self.groups is None else self.groups.names())
 
 
+# The keys of features, which share one argument, begin with this.
+FEATURE = "column "
+
+
 def by_argument(names: Iterable[str]) -> dict[str, str]:
-    """Return columns that no argument names, under an argument for messages."""
-    return {f"column {name}": name for name in names}
+    """Return features, keyed by argument for messages."""
+    return {f"{FEATURE}{name}": name for name in names}
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from noneg.tables.batches import WantedColumns, by_argument
 from noneg.tables.files import identifier, open_files, plain_errors, scan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from duckdb import DuckDBPyRelation
     from numpy.typing import NDArray
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
     from noneg.tables.files import OpenFiles
 
 
-def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[str] = ()) -> Any:  # noqa: ANN401
+def read_table(
+    source: object,
+    *,
+    columns: Sequence[str] = (),
+    texts: Sequence[str] = (),
+    named: Mapping[str, str] | None = None,
+) -> Any:  # noqa: ANN401
     r"""Read files as one PyArrow table.
 
     In text files, an empty cell is missing, and a column that contains only numbers is numeric.
@@ -37,6 +43,8 @@ def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[s
         Columns to read, in this order; all columns by default.
     texts : sequence of str
         Columns that stay text even if they contain only numbers.
+    named : mapping of str to str, optional
+        Columns to read before the others, keyed by the argument that names them.
 
     Examples
     --------
@@ -48,12 +56,14 @@ def read_table(source: object, *, columns: Sequence[str] = (), texts: Sequence[s
     ...     read_table(path).to_pydict()
     {'age': [30.0, None], 'city': ['Rome', 'Oslo']}
     """
-    with open_files(source, WantedColumns(texts=by_argument((*columns, *texts)))) as opened:
+    first = named or {}
+    wanted = WantedColumns(texts={**first, **by_argument((*columns, *texts))})
+    with open_files(source, wanted) as opened:
         opened.check_same(lambda file: file.layout)
         with plain_errors(opened.files[0].name):
             table = _typed(opened, set(texts))
             if columns:
-                table = table.project(", ".join(map(identifier, columns)))
+                table = table.project(", ".join(map(identifier, (*first.values(), *columns))))
             return table.to_arrow_table()
 
 
