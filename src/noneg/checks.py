@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from noneg.errors import Argument, InputError
+from noneg.errors import Argument, InputError, Words
 from noneg.kernels import binary_flags, checked_copy, in_unit_interval
 from noneg.shares import lower_limit
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.errors import Words
 
 Setting = Literal["two-sample", "one-sample", "labeled"]
 WeightKind = Literal["frequency", "importance"]

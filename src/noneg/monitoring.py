@@ -30,7 +30,7 @@ Whenever the shape moved, a change in the prior cannot be separated from the shi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -58,8 +58,6 @@ from noneg.results import Estimate, Record, Table, aligned, end_columns, plain_f
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     from noneg.arrays import Flags, Floats

@@ -21,7 +21,7 @@ import numpy as np
 
 from noneg.checks import check_level, check_number
 from noneg.intervals import Shares, estimated, over_priors, sample_sizes, tail_means, z_score
-from noneg.selection import assembled, bounded, is_selected, widened
+from noneg.selection import Law, assembled, bounded, is_selected, widened
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from noneg.intervals import LawMeans
     from noneg.results import Estimate
     from noneg.scores import PUScores
-    from noneg.selection import Law
 
 Four: TypeAlias = "tuple[Floats | float, Floats | float, Floats | float, Floats | float]"
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from noneg import checks
 from noneg.errors import InputError
-from noneg.kernels import run_ends
+from noneg.kernels import Axis, run_ends
 from noneg.knowledge import NOTHING, Knowledge
 from noneg.laws import (
     FlaggedRows,
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
-    from noneg.kernels import Axis
     from noneg.laws import Chunk
 
 

@@ -48,7 +48,7 @@ from noneg.intervals import (
     prior_words,
     skewed_limits,
 )
-from noneg.laws import influence, placements, rate_of_negatives
+from noneg.laws import Ordered, influence, placements, rate_of_negatives
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats, Places
     from noneg.intervals import Limits
-    from noneg.laws import Ordered
     from noneg.losses import Loss
     from noneg.scores import PUScores
 

@@ -26,7 +26,7 @@ from noneg.checks import (
 from noneg.errors import InputError
 from noneg.metrics import METRICS, find_metric
 from noneg.randomness import stream
-from noneg.registry import ALIASES
+from noneg.registry import ALIASES, Better
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from noneg.checks import Setting, WeightKind
     from noneg.recalibration.recalibrated import PUThresholdClassifier
-    from noneg.registry import Better
 
     Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from noneg.checks import check_prior, check_selection, check_setting
+from noneg.checks import Setting, check_prior, check_selection, check_setting
 from noneg.errors import InputError
 from noneg.extras import optional
 from noneg.kernels import FINE_GRID, FIRST_TAIL_KEY, MANTISSA_BITS, TAIL_EDGE
@@ -25,7 +25,6 @@ with optional("noneg.torch"):
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from noneg.checks import Setting
 
 __all__ = [
     "PUAUROC",

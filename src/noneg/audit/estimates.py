@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from noneg.audit.targets import BIN
+from noneg.audit.targets import BIN, Census, Target
 from noneg.results import Estimate, Record
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats, Places
     from noneg.audit.reading import Answers
-    from noneg.audit.targets import Census, Target
 
 DRAWS, FEWEST, ROOM = 2000, 400, 4_000_000
 METHOD = "design bootstrap with the worst unseen row"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr
 
-from noneg.checks import check_filled, check_scores, check_setting, is_pooled
+from noneg.checks import Setting, check_filled, check_scores, check_setting, is_pooled
 from noneg.errors import InputError
 from noneg.laws import placements
 from noneg.results import Record
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
 
 # At this p-value or above, known negatives look like other rows that are not labeled.
 ODD = 0.01

@@ -14,14 +14,14 @@ import numpy as np
 from noneg.audit.strata import SIZES, Expected, Pool, Strata, expected
 from noneg.audit.targets import Census, Target
 from noneg.bins import bin_scores
-from noneg.checks import check_count, check_setting
+from noneg.checks import Setting, check_count, check_setting
 from noneg.errors import InputError, MissingFileError
 from noneg.laws import placements
 from noneg.randomness import stream
 from noneg.recalibration import Isotonic
 from noneg.results import Table, plain_fields
 from noneg.scores import PUScores
-from noneg.tables.batches import Wanted
+from noneg.tables.batches import Columns, Wanted
 from noneg.tables.reading import read_columns
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats, Places
-    from noneg.checks import Setting
     from noneg.sketch import Sketch
-    from noneg.tables.batches import Columns
 
     # Scores, and the number of rows with each score.
     Weighted = tuple[Floats, Floats]

@@ -19,7 +19,7 @@ from noneg.audit.estimates import Agreement, Contrast, Draws, Review, interval
 from noneg.audit.planning import Design, file_text, stored
 from noneg.audit.sequences import Sequence, sequence
 from noneg.audit.targets import Target
-from noneg.checks import check_level
+from noneg.checks import Setting, check_level
 from noneg.errors import Argument, InputError
 from noneg.randomness import stream
 from noneg.results import Estimate, aligned, plain, plain_fields
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats, Places
-    from noneg.checks import Setting
     from noneg.scores import PUScores
 
 SCHEMA = "noneg.audit/1"

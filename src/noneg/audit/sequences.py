@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.audit.targets import LOSSES, ONE, Target, flag_name
+from noneg.audit.targets import LOSSES, ONE, Census, Target, flag_name
 from noneg.errors import InputError
 from noneg.results import Estimate, Table
 
 if TYPE_CHECKING:
     from noneg.arrays import Floats, Places
     from noneg.audit.reading import Answers
-    from noneg.audit.targets import Census
 
 GRID = 401
 # A single bet can lose at most this share of the capital.

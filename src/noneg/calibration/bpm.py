@@ -43,7 +43,7 @@ from noneg.checks import check_choice, check_level
 from noneg.errors import InputError
 from noneg.intervals import enclosing, no_spread, over_prior_grid, z_score
 from noneg.registry import calibration_error
-from noneg.results import Record
+from noneg.results import Estimate, Record
 from noneg.selection import refuse_selection
 from noneg.simulation.binomial import BetaLaw
 from noneg.simulation.worlds import mean_absolute
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.special import entr, logit, rel_entr
 
-from noneg.bins import Binned, bin_scores, check_frequencies
+from noneg.bins import Binned, Binning, bin_scores, check_frequencies
 from noneg.calibration.interval import METHOD, error_limits, power_norm
 from noneg.checks import check_choice, check_level
 from noneg.intervals import LawMeans, enclosing, law_means, no_spread, over_prior_grid, z_score
@@ -30,17 +30,15 @@ from noneg.losses import (
     loss_value,
 )
 from noneg.registry import interval_of
-from noneg.results import Record
+from noneg.results import Estimate, Record
 from noneg.selection import is_selected, loss_bounds, refuse_selection
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.bins import Binning
     from noneg.intervals import Limits
     from noneg.losses import Loss
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from scipy.special import gammaincinv
 
-from noneg.bins import Binned, bin_scores, mass_edges, optimal_bin_count
+from noneg.bins import Binned, Binning, bin_scores, mass_edges, optimal_bin_count
 from noneg.checks import check_choice, check_level
 from noneg.intervals import z_score
 from noneg.results import Table
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats
-    from noneg.bins import Binning
     from noneg.scores import PUScores
 
     FloatLimits = tuple[Floats, Floats]

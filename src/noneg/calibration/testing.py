@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 from scipy.special import expit, logit
 
-from noneg.bins import Binned, bin_scores, scaled, square_roots
+from noneg.bins import Binned, Binning, bin_scores, scaled, square_roots
 from noneg.checks import check_level
 from noneg.errors import InputError
 from noneg.laws import UNEQUAL, row_shares
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.bins import Binning
     from noneg.scores import PUScores
 
     PValue = Callable[[float], float]

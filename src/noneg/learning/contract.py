@@ -81,7 +81,7 @@ with optional("noneg.learning"):
     from torch import nn
 
 from noneg.learning.networks import margin
-from noneg.learning.task import make_task
+from noneg.learning.task import Correction, Task, make_task
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
@@ -92,7 +92,6 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
     from noneg.checks import Setting
-    from noneg.learning.task import Correction, Task
 
     MakeOptimizer = Callable[[Iterable[nn.Parameter]], Optimizer]
     Augment = Callable[[Tensor, torch.Generator], Tensor]

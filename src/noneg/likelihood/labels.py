@@ -32,13 +32,12 @@ import numpy as np
 from scipy.special import expit, log_expit, logit
 
 from noneg import kernels
-from noneg.checks import check_one_sample, is_labeled, is_pooled
+from noneg.checks import Setting, check_one_sample, is_labeled, is_pooled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from noneg.arrays import Flags, Floats, Places
-    from noneg.checks import Setting
     from noneg.laws import Chunk
     from noneg.scores import PUScores
 

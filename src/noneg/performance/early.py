@@ -59,7 +59,7 @@ from noneg.laws import Ordered
 from noneg.performance.ranking import undefined
 from noneg.registry import interval_of
 from noneg.results import Estimate
-from noneg.selection import bounded, is_selected, widened
+from noneg.selection import Law, bounded, is_selected, widened
 from noneg.shares import clopper_pearson
 
 if TYPE_CHECKING:
@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from noneg.arrays import Flags, Floats
     from noneg.intervals import Limits
     from noneg.scores import PUScores
-    from noneg.selection import Law
 
 
 # Tolerance for comparing ranks.

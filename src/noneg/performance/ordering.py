@@ -52,7 +52,7 @@ from noneg.intervals import trust_words
 from noneg.laws import placements
 from noneg.performance.ranking import area_bounds, pair_limits, share_of_wins
 from noneg.performance.thresholds import PROXY_ACCURACY, accuracy, accuracy_interval, at_threshold
-from noneg.registry import METRICS, Metric, find_metric, interval_of
+from noneg.registry import METRICS, Better, Metric, find_metric, interval_of
 from noneg.results import Estimate, Table, plain_fields
 from noneg.rules import ROUNDING, Curve
 from noneg.scores import PUScores
@@ -65,7 +65,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
-    from noneg.registry import Better
 
 
 def proxy_accuracy(scores: PUScores, *, threshold: float = 0.5) -> float:

@@ -41,7 +41,7 @@ from noneg.intervals import (
 )
 from noneg.laws import Ordered, influence
 from noneg.registry import interval_of
-from noneg.results import Table
+from noneg.results import Estimate, Table
 from noneg.rules import PRECISION, Curve
 from noneg.selection import (
     LIMIT_GRID,
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import Limits
-    from noneg.results import Estimate
     from noneg.scores import PUScores
 
     Steps = Ordered | Selected

@@ -27,7 +27,7 @@ from noneg.losses import (
     loss_method,
 )
 from noneg.registry import interval_of
-from noneg.rules import METHOD, Rule
+from noneg.rules import METHOD, Four, Rule
 from noneg.selection import is_selected, loss_bounds
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from noneg.arrays import Floats
     from noneg.losses import Loss, Name
     from noneg.results import Estimate
-    from noneg.rules import Four
     from noneg.scores import PUScores
 
 Form = Literal["unbiased", "non-negative"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 from scipy.special import stdtrit
 
-from noneg.checks import check_level, least_prior
+from noneg.checks import Setting, check_level, least_prior
 from noneg.errors import InputError
 from noneg.performance.assumptions import FEW_POSITIVES, largest_prior
 from noneg.prior.samples import (
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
     from noneg.knowledge import Kind
     from noneg.scores import PUScores
 

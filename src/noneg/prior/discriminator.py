@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logit
 
-from noneg.checks import check_flags, check_propensity, is_pooled
+from noneg.checks import Setting, check_flags, check_propensity, is_pooled
 from noneg.errors import InputError
 from noneg.prior.samples import FeatureSamples, ScoreLaws
 from noneg.randomness import stream
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats
-    from noneg.checks import Setting
     from noneg.prior.base import Classifier
 
 FOLDS = 5

@@ -41,9 +41,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from noneg.arrays import bisected
+from noneg.arrays import Flags, Floats, Places, bisected
 from noneg.errors import InputError
-from noneg.prior.base import SAMPLED, FeatureEstimator, Found, TrainedEstimator
+from noneg.prior.base import SAMPLED, FeatureEstimator, Found, PriorEstimate, TrainedEstimator
 from noneg.prior.discriminator import FOLDS, cross_fit, default_forest
 from noneg.prior.from_scores import BestBin, ReCPE, check_fraction, share_at
 from noneg.prior.samples import FeatureSamples, ScoreLaws
@@ -53,9 +53,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
-
-    from noneg.arrays import Flags, Floats, Places
-    from noneg.prior.base import PriorEstimate
 
     Cells = NDArray[np.uint8]
 

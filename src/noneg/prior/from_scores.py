@@ -59,7 +59,6 @@ grows by at most :math:`(1 - a) p_N(A)`; if they do, a larger bias is removed.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -67,15 +66,11 @@ from scipy.ndimage import median_filter
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
-from noneg.arrays import bisected
+from noneg.arrays import Flags, Floats, bisected
 from noneg.errors import InputError
 from noneg.performance.assumptions import share_limits
 from noneg.prior.base import SAMPLED, Found, Interval, ScoreEstimator
-from noneg.prior.samples import share_of_frequency
-
-if TYPE_CHECKING:
-    from noneg.arrays import Flags, Floats
-    from noneg.prior.samples import ScoreLaws
+from noneg.prior.samples import ScoreLaws, share_of_frequency
 
 # Quantile used in place of the maximum, which is too noisy.
 TOP = 0.95

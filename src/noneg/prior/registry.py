@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from noneg.checks import check_setting
+from noneg.checks import Setting, check_setting
 from noneg.errors import InputError
 from noneg.prior import from_features, from_scores
 from noneg.prior.base import FeatureEstimator, ScoreEstimator, TrainedEstimator
@@ -19,7 +19,6 @@ from noneg.prior.discriminator import discriminate
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from noneg.checks import Setting
     from noneg.prior.base import Classifier, PriorEstimate
 
     Estimator = ScoreEstimator | FeatureEstimator

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr
 
-from noneg.checks import check_flags, check_level, check_same_length, check_setting
+from noneg.checks import Setting, check_flags, check_level, check_same_length, check_setting
 from noneg.errors import InputError
 from noneg.intervals import z_score
 from noneg.prior.base import SAMPLED, PriorEstimate
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
     from noneg.scores import PUScores
 
 # Significance level of the built-in tests of assumptions.

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import chdtri, expit, logit
 
 from noneg.checks import check_count, check_level, check_prior_given, check_same_length
-from noneg.groups import INSIDE, by_group
+from noneg.groups import INSIDE, GroupTable, by_group
 from noneg.intervals import z_score
 from noneg.likelihood import LabeledRows, LabelLaw
 from noneg.performance.ordering import find_criterion
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
-    from noneg.groups import GroupTable
     from noneg.scores import PUScores
 
     Names = NDArray[np.str_]

@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from noneg import checks
-from noneg.checks import WeightKind
-from noneg.kernels import CHUNK, FINE_GRID, GRID, bucket_of
+from noneg.checks import Setting, WeightKind
+from noneg.kernels import CHUNK, FINE_GRID, GRID, Grid, bucket_of
 from noneg.laws import SplitRows, WeightedRows
 from noneg.scores import PUScores
 
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from noneg.arrays import Flags, Floats, Integers
-    from noneg.checks import Setting
-    from noneg.kernels import Grid
     from noneg.knowledge import Knowledge
 
 # Largest share of a distribution in one cell. A cut can be off by half of it, so it is well below

@@ -12,12 +12,12 @@ import numpy as np
 
 from noneg import checks
 from noneg.atomic import replacing, write_text
-from noneg.checks import LARGEST_WEIGHT, MOST_ROWS, check_choice
+from noneg.checks import LARGEST_WEIGHT, MOST_ROWS, Setting, check_choice
 from noneg.errors import InputError, MissingFileError
 from noneg.kernels import bucket_of
 from noneg.knowledge import Knowledge
 from noneg.results import count
-from noneg.scores import labeled_columns
+from noneg.scores import PUScores, labeled_columns
 from noneg.sketch.forms import (
     GRIDS,
     SUMS,
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Floats
-    from noneg.checks import Setting
-    from noneg.scores import PUScores
     from noneg.sketch.forms import Kind
 
 

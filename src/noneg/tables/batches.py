@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from noneg.checks import check_scores, check_weights, is_labeled, number_advice
+from noneg.checks import Setting, WeightKind, check_scores, check_weights, is_labeled, number_advice
 from noneg.errors import InputError, did_you_mean
 from noneg.scores import PUScores
 from noneg.sketch import Sketch
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from noneg.checks import Setting, WeightKind
     from noneg.tables.groups import Grouping
     from noneg.tables.labels import Column, Flags, Place
 

@@ -13,15 +13,13 @@ import narwhals.stable.v2 as nw
 import numpy as np
 
 from noneg.tables.batches import WantedColumns, by_argument
-from noneg.tables.files import identifier, open_files, plain_errors, scan
+from noneg.tables.files import OpenFiles, identifier, open_files, plain_errors, scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from duckdb import DuckDBPyRelation
     from numpy.typing import NDArray
-
-    from noneg.tables.files import OpenFiles
 
 
 def read_table(

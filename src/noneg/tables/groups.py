@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from noneg.bins import binned_sums
-from noneg.checks import check_same_length
+from noneg.bins import Binned, binned_sums
+from noneg.checks import WeightKind, check_same_length
 from noneg.errors import InputError
 from noneg.laws import FROM_TRIPLE
 from noneg.sketch import Sketch
-from noneg.tables.batches import as_text, as_texts
+from noneg.tables.batches import Columns, as_text, as_texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from noneg.arrays import Flags, Floats, Integers
-    from noneg.bins import Binned
-    from noneg.checks import WeightKind
     from noneg.scores import PUScores
-    from noneg.tables.batches import Columns
     from noneg.tables.labels import Place
 
     # A value and its derivatives with respect to the sums of each bucket.

@@ -16,10 +16,10 @@ from noneg.errors import InputError, did_you_mean
 from noneg.extras import optional
 from noneg.kernels import MANTISSA_BITS, TAIL_BITS, TAIL_EDGE
 from noneg.sketch.forms import GRIDS, SUMS
-from noneg.tables.batches import WantedColumns
+from noneg.tables.batches import Wanted, WantedColumns
 from noneg.tables.engines import OCTAVE, OCTAVES, OUTSIDE, check_sums, known_frame, sketch_of_sums
 from noneg.tables.files import identifier, literal, open_files
-from noneg.tables.groups import Grouping
+from noneg.tables.groups import Grouping, GroupSums
 from noneg.tables.labels import meaning
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from noneg.checks import WeightKind
     from noneg.sketch import Sketch
-    from noneg.tables.batches import Wanted
-    from noneg.tables.groups import GroupSums
 
 # Dialects, by their sqlglot names.
 DIALECTS = (

@@ -21,7 +21,7 @@ from noneg.atomic import replacing, scratch
 from noneg.checks import check_scores
 from noneg.errors import InputError
 from noneg.tables.batches import WantedColumns, numbers, stream
-from noneg.tables.files import connect, identifier, literal, open_files, scan
+from noneg.tables.files import OpenFiles, connect, identifier, literal, open_files, scan
 from noneg.tables.groups import Grouping
 from noneg.tables.labels import about_columns
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.scores import PUScores
-    from noneg.tables.files import OpenFiles
 
 _FORMATS = {
     ".parquet": "FORMAT parquet",

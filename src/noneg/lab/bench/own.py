@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from noneg.checks import check_flags, check_prior, check_pu_setting, check_same_length
+from noneg.checks import Setting, check_flags, check_prior, check_pu_setting, check_same_length
 from noneg.comparison import Comparison, compare
 from noneg.errors import InputError
 from noneg.extras import optional
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats
-    from noneg.checks import Setting
 
 # Standardized tables need larger learning rates than those in the benchmark's search.
 RATES = (1e-3, 3e-3, 1e-2, 3e-2)
