@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaincinv
 
-from noneg.bins import Binned, binned_sums
+from noneg.bins import binned_sums
 from noneg.calibration.errors import absolute_terms
 from noneg.calibration.interval import AbsoluteSum, error_limits
 from noneg.calibration.testing import null_residuals
@@ -45,7 +45,7 @@ from noneg.metrics import METRICS, RECOMMENDED
 from noneg.registry import registered_rules
 from noneg.results import SHOWN_ROWS, Estimate, Table, aligned, plain_fields
 from noneg.shares import clopper_pearson
-from noneg.tables.groups import Group, GroupSums, Slopes, kish
+from noneg.tables.groups import Group, kish
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,9 +53,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Flags, Floats
+    from noneg.bins import Binned
     from noneg.intervals import Limits
     from noneg.rules import Rule
     from noneg.scores import PUScores
+    from noneg.tables.groups import GroupSums, Slopes
 
 
 # Titles of the columns in every table.

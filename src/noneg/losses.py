@@ -37,13 +37,14 @@ from scipy.special import logit
 from noneg.arrays import Floats
 from noneg.checks import check_number
 from noneg.errors import InputError
-from noneg.intervals import LawMeans, Limits, law_means, skewed_limits, with_unseen
+from noneg.intervals import law_means, skewed_limits, with_unseen
 from noneg.laws import row_shares
 from noneg.rules import Curve, check_threshold
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from noneg.intervals import LawMeans, Limits
     from noneg.scores import PUScores
 
 Loss: TypeAlias = Callable[[Floats, int], Floats]

@@ -27,13 +27,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from noneg.calibration.interval import METHOD, SPLITS, Convex, Noise, Sums, error_limits
-from noneg.intervals import Limits, over_priors, z_score
+from noneg.calibration.interval import METHOD, SPLITS, Convex, Noise, error_limits
+from noneg.intervals import over_priors, z_score
 from noneg.selection import LIMIT_GRID, SLACK, VALUE_GRID, Box, assembled
 
 if TYPE_CHECKING:
     from noneg.arrays import Floats
     from noneg.bins import Binned
+    from noneg.calibration.interval import Sums
+    from noneg.intervals import Limits
     from noneg.results import Estimate
     from noneg.scores import PUScores
 

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from scipy.special import erfc
 
-from noneg.bins import ROUNDING, Binned, Binning, bin_scores, check_frequencies, check_p
+from noneg.bins import ROUNDING, Binned, bin_scores, check_frequencies, check_p
 from noneg.calibration.bounds import error_bounds
 from noneg.calibration.interval import INVERTED, METHOD, error_limits, power_norm
 from noneg.checks import check_level, check_same_length
 from noneg.errors import InputError
-from noneg.intervals import Limits, enclosing
+from noneg.intervals import enclosing
 from noneg.laws import Ordered
 from noneg.registry import PU_ECE, calibration_error
 from noneg.rules import Curve
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from noneg.arrays import Flags, Floats, Integers, Places
+    from noneg.bins import Binning
+    from noneg.intervals import Limits
     from noneg.results import Estimate
 
 

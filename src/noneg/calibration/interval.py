@@ -51,13 +51,14 @@ from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 
 from noneg.bins import Binned, bin_scores, scaled, square_roots
-from noneg.intervals import Limits, no_spread, over_prior_grid, z_score
+from noneg.intervals import no_spread, over_prior_grid, z_score
 from noneg.randomness import stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from noneg.arrays import Floats, Places
+    from noneg.intervals import Limits
     from noneg.scores import PUScores
 
     Dual = Callable[[Floats], Floats]

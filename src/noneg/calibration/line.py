@@ -47,7 +47,7 @@ from noneg.intervals import (
 )
 from noneg.laws import row_shares
 from noneg.likelihood import END, gather
-from noneg.registry import F, Number, interval_of
+from noneg.registry import interval_of
 from noneg.results import Estimate
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.intervals import Limits
+    from noneg.registry import F, Number
     from noneg.scores import PUScores
 
 

@@ -49,13 +49,20 @@ from noneg.checks import (
     is_pooled,
 )
 from noneg.errors import InputError
-from noneg.intervals import Limits, over_priors, prior_words, t_score, z_score
+from noneg.intervals import over_priors, prior_words, t_score, z_score
 from noneg.laws import placements
 from noneg.performance.ordering import proxy_auc
-from noneg.registry import METRICS, Metric
+from noneg.registry import METRICS
 from noneg.results import Estimate
 from noneg.scores import PUScores
-from noneg.selection import LIMIT_GRID, Box, Law, assembled, bounded, is_selected, smallest_factor
+from noneg.selection import (
+    LIMIT_GRID,
+    Box,
+    assembled,
+    bounded,
+    is_selected,
+    smallest_factor,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -64,8 +71,11 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Flags, Floats
     from noneg.checks import Setting, WeightKind
+    from noneg.intervals import Limits
     from noneg.losses import Loss
+    from noneg.registry import Metric
     from noneg.rules import Rule
+    from noneg.selection import Law
 
     # Differences at many priors and their derivatives, and what determines their intervals: each
     # row's contributions to the errors of some means, shape (k, n), and a function of priors.

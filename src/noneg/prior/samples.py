@@ -22,9 +22,9 @@ import numpy as np
 from scipy.special import expit
 
 from noneg import checks
-from noneg.arrays import Floats, Places
+from noneg.arrays import Floats
 from noneg.errors import InputError
-from noneg.performance.assumptions import CUTS, PriorLimit, Shares
+from noneg.performance.assumptions import CUTS, PriorLimit
 from noneg.scores import PUScores
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
+    from noneg.arrays import Places
     from noneg.checks import Setting
+    from noneg.performance.assumptions import Shares
 
 Scale = Literal["probability", "logit"]
 # Scores, with the count and the mass of each.

@@ -22,7 +22,7 @@ from noneg.calibration.reliability import Reliability, reliability
 from noneg.calibration.testing import bins_for_rows
 from noneg.checks import check_count, check_level
 from noneg.errors import InputError
-from noneg.likelihood import Sample, log_likelihood, row_by_row
+from noneg.likelihood import log_likelihood, row_by_row
 from noneg.metrics import METRICS
 from noneg.performance.ordering import find_criterion
 from noneg.performance.paired import Contrast, Differences, PairedRows
@@ -36,7 +36,7 @@ from noneg.recalibration.base import (
     read_object,
     refusal,
 )
-from noneg.recalibration.folds import Groups, build, join, splits
+from noneg.recalibration.folds import build, join, splits
 from noneg.recalibration.logistic import CurveCalibrator
 from noneg.results import Estimate, Table, aligned, end_columns, plain_fields
 
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
     from noneg.arrays import Floats
     from noneg.laws import Chunk
+    from noneg.likelihood import Sample
     from noneg.losses import Loss
+    from noneg.recalibration.folds import Groups
     from noneg.scores import PUScores
 
 # Number of score cells used to compare methods; more would not change the choice.

@@ -15,7 +15,7 @@ import numpy as np
 from noneg.checks import check_count
 from noneg.errors import InputError
 from noneg.knowledge import NOTHING
-from noneg.laws import Chunk, FlaggedRows, Rows, SplitRows, WeightedRows
+from noneg.laws import FlaggedRows, SplitRows, WeightedRows
 from noneg.randomness import stream
 from noneg.recalibration.base import check_rows
 from noneg.scores import PUScores
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from noneg.arrays import Floats, Integers, Places
+    from noneg.laws import Chunk, Rows
 
     # The unlabeled rows and the labeled positives.
     Groups = tuple[Chunk, Chunk]

@@ -18,20 +18,25 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import narwhals.stable.v2 as nw
 import numpy as np
 
-from noneg.checks import WeightKind, check_same_length, remedy
+from noneg.checks import check_same_length, remedy
 from noneg.errors import InputError
 from noneg.extras import optional
-from noneg.kernels import MANTISSA_BITS, TAIL_EDGE, Grid
+from noneg.kernels import MANTISSA_BITS, TAIL_EDGE
 from noneg.sketch import Sketch
 from noneg.sketch.forms import GRIDS, SUMS
-from noneg.tables.batches import BATCH, Source, Wanted
+from noneg.tables.batches import BATCH, Source
 from noneg.tables.files import relation_batches
-from noneg.tables.labels import Column, Labels, about_columns, meaning
+from noneg.tables.labels import Labels, about_columns, meaning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from noneg.checks import WeightKind
+    from noneg.kernels import Grid
+    from noneg.tables.batches import Wanted
+    from noneg.tables.labels import Column
 
     Frame = Any  # An eager or a lazy narwhals frame, or one of its library.
     Sums = dict[str, NDArray[Any]]

@@ -24,12 +24,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from noneg.atomic import scratch
 from noneg.errors import InputError, MissingFileError
-from noneg.tables.batches import BATCH, Batch, Source, Wanted
+from noneg.tables.batches import BATCH, Source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+    from noneg.tables.batches import Batch, Wanted
 
 
 def connect() -> DuckDBPyConnection:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -37,15 +37,19 @@ from noneg.tables.engines import (
     source_of_mapping,
 )
 from noneg.tables.files import open_files
-from noneg.tables.groups import Grouping, GroupSums
-from noneg.tables.labels import Column, Labels
+from noneg.tables.groups import Grouping
+from noneg.tables.labels import Labels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from numpy.typing import NDArray
 
     from noneg.checks import Setting, WeightKind
     from noneg.scores import PUScores
     from noneg.tables.batches import Progress, Source
+    from noneg.tables.groups import GroupSums
+    from noneg.tables.labels import Column
 
 
 # Larger tables are sketched unless all rows are requested. Above this size, a sketch is within
