@@ -597,8 +597,9 @@ class _Ties:
     @classmethod
     def of(cls, scores: PUScores) -> _Ties:
         s, positive, marginal = Ordered(scores).below()
-        last = np.flatnonzero(np.diff(marginal) > 0.0)
-        if last.size < s.size:  # Some positives have no marginal mass.
+        full = marginal[1:] > marginal[:-1]
+        if not full.all():  # Some positives have no marginal mass.
+            last = np.flatnonzero(full)
             ends = np.concatenate([[0], last + 1, [s.size]])
             s, positive, marginal = s[last], positive[ends], marginal[ends]
         n = scores.effective_marginal
