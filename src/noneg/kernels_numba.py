@@ -41,8 +41,9 @@ def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
     """Prefetch ``array[index]`` into the cache for an upcoming write, without waiting."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
+        vector = context.make_array(signature.args[0])(context, builder, values[0])
         address, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-        place = builder.bitcast(_address(context, builder, signature, values), address)
+        place = builder.bitcast(builder.gep(vector.data, [values[1]]), address)
         kind = ir.FunctionType(ir.VoidType(), [address, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [address], kind)
         # Prefetch for writing, with high locality, into the data cache.
@@ -52,30 +53,7 @@ def _prefetch(_context: Any, array: Any, index: Any) -> Any:  # noqa: ANN401
     return types.void(array, index), generate
 
 
-def _add_pair(_context: Any, array: Any, index: Any, x: Any, y: Any) -> Any:  # noqa: ANN401
-    """Add x and y to ``array[index]`` and its successor as one vector, in half the instructions."""
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
-        pair = ir.VectorType(ir.DoubleType(), 2)
-        place = builder.bitcast(_address(context, builder, signature, values), pair.as_pointer())
-        total = builder.load(place, align=8)
-        added = ir.Constant(pair, ir.Undefined)
-        for lane, value in enumerate(values[2:]):
-            added = builder.insert_element(added, value, ir.IntType(32)(lane))
-        builder.store(builder.fadd(total, added), place, align=8)
-        return context.get_dummy_value()
-
-    return types.void(array, index, x, y), generate
-
-
-def _address(context: Any, builder: Any, signature: Any, values: Any) -> Any:  # noqa: ANN401
-    """Return the address of ``array[index]``, the first two values of a call."""
-    vector = context.make_array(signature.args[0])(context, builder, values[0])
-    return builder.gep(vector.data, [values[1]])
-
-
 prefetch: Any = intrinsic(_prefetch)
-add_pair: Any = intrinsic(_add_pair)
 
 
 # With fewer rows, a second thread costs more to start and wait for than it saves.
@@ -564,7 +542,8 @@ def _add_plain(table, flags, scores):  # type: ignore[no-untyped-def]  # noqa: A
             prefetch(table, ahead + np.uint64(5))
             group = first + np.uint64(2) * np.uint64(marks[i])
             low, high = first + np.uint64(4), first + np.uint64(5)
-            add_pair(table, group, 1.0, s)
+            table[group] += 1.0
+            table[group + np.uint64(1)] += s
             table[low] = min(table[low], s)
             table[high] = max(table[high], s)
 

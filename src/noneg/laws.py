@@ -73,9 +73,6 @@ class Rows(Protocol):
     def size(self) -> int:
         """Number of entries in memory, regardless of their weights."""
 
-    def extent(self) -> tuple[float, float]:
-        """Return the smallest and the largest score."""
-
     def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
 
@@ -191,10 +188,6 @@ class FlaggedRows:
             return [SortedScores(self.scores)]
         return [SortedScores(self.scores[~self.flags]), SortedScores(self.scores[self.flags])]
 
-    def extent(self) -> tuple[float, float]:
-        """Return the smallest and the largest score."""
-        return _extent(self.scores)
-
     def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
         out = np.zeros((2, cuts.size, 3))
@@ -276,10 +269,6 @@ class WeightedRows:
             np.cumsum(x * f, out=sums[1:, column])
         return sums
 
-    def extent(self) -> tuple[float, float]:
-        """Return the smallest and the largest score."""
-        return _extent(self.scores)
-
     def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""
         sums = self.prefix[np.searchsorted(self.scores, cuts, side="right")]
@@ -327,11 +316,6 @@ class WeightedRows:
         return self.scores[place], f[place], _piece(a, place), _piece(w, place)
 
 
-def _extent(scores: Floats) -> tuple[float, float]:
-    """Return the smallest and the largest score, or 1 and 0 without rows."""
-    return float(scores.min(initial=1.0)), float(scores.max(initial=0.0))
-
-
 def _alone(sums: Floats) -> Floats:
     """Return the sums of one group, followed by those of an empty group."""
     return np.stack([sums, np.zeros_like(sums)])
@@ -374,7 +358,7 @@ class PopulationRows:
             "Draw a finite sample from it."
         )
 
-    extent = by_bucket = in_run = chunks = in_order = _refuse
+    by_bucket = in_run = chunks = in_order = _refuse
 
 
 class SplitRows:
@@ -389,11 +373,6 @@ class SplitRows:
         """Rows in each group."""
         unlabeled, positive = self.sources
         return unlabeled.counts[0], positive.counts[0]
-
-    def extent(self) -> tuple[float, float]:
-        """Return the smallest and the largest score."""
-        low, high = zip(*(source.extent() for source in self.sources), strict=True)
-        return min(low), max(high)
 
     def below(self, cuts: Floats) -> Floats:
         """Return the nine sums over rows with ``s <= cut``."""

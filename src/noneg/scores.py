@@ -442,7 +442,14 @@ class PUScores:
     @property
     def extent(self) -> tuple[float, float]:
         """Smallest and largest score."""
-        low, high = self.kept("extent", lambda: np.array(self._rows.extent()))
+
+        def ends() -> Floats:
+            kinds, rows = (FlaggedRows, WeightedRows), self._sources or (self._rows,)
+            groups = [one.scores for one in rows if isinstance(one, kinds) and one.size]
+            found = [(s.min(), s.max()) for s in groups]
+            return np.array([min(low for low, _ in found), max(high for _, high in found)])
+
+        low, high = self.kept("extent", ends)
         return float(low), float(high)
 
     @property
