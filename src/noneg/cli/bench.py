@@ -200,13 +200,10 @@ def _rank_own(question: dict[str, Any], *, data: str, label: str | None, prior: 
 def _own_rows(data: str, label: str) -> tuple[Any, Any]:
     """Return the features in a file as a data frame, and flags for the labeled positives."""
     from noneg.checks import check_flags
-    from noneg.tables.frames import read_table
+    from noneg.tables.frames import check_columns, read_table
 
     table = read_table(data)
-    if label not in table.column_names:
-        raise InputError(
-            "label", f"must be a column of {', '.join(table.column_names)}", value=label
-        )
+    check_columns(table, [("label", label)])
     if len(table.column_names) == 1:
         rule = "must contain a feature in addition to the label, got no other column"
         raise InputError("data", rule)

@@ -86,15 +86,12 @@ def _columns(
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Return the table, the columns that are not features, and the names of the features."""
     from noneg.checks import check_flags
-    from noneg.tables.frames import read_table
+    from noneg.tables.frames import check_columns, read_table
 
     named = {role: asked[role] for role in ("label", "weight", "propensity") if asked[role]}
     some = {"columns": asked["features"], "named": named} if asked["features"] else {}
     table = read_table(list(files), **some)
-    for role, name in (*named.items(), *(("ignored", x) for x in asked["ignored"])):
-        if name not in table.column_names:
-            rule = f"must be a column of {', '.join(table.column_names)}"
-            raise InputError(role, rule, value=name)
+    check_columns(table, (*named.items(), *(("ignored", name) for name in asked["ignored"])))
     others = {*named.values(), *asked["ignored"]}
     features = [name for name in table.column_names if name not in others]
     if not features:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from noneg.errors import InputError
 from noneg.tables.batches import WantedColumns, by_argument
 from noneg.tables.files import OpenFiles, identifier, open_files, plain_errors, scan
 
@@ -63,6 +64,14 @@ def read_table(
             if columns:
                 table = table.project(", ".join(map(identifier, (*first.values(), *columns))))
             return table.to_arrow_table()
+
+
+def check_columns(table: Any, named: Iterable[tuple[str, str]]) -> None:  # noqa: ANN401
+    """Raise an error if a column, paired with the argument that names it, is missing."""
+    for argument, name in named:
+        if name not in table.column_names:
+            rule = f"must be a column of {', '.join(table.column_names)}"
+            raise InputError(argument, rule, value=name)
 
 
 def _typed(opened: OpenFiles, texts: set[str]) -> DuckDBPyRelation:
